@@ -1,0 +1,162 @@
+"""The words a kernel is declared with: arguments, axes, configs.
+
+A declaration is plain data. `triton_kernel` turns it into targets and actions, and
+`functionals` below says which combinations of axis values exist.
+
+    declaration = kernel_declaration(
+        entry = "scale",
+        axes = [axis("dtype", ["fp16", "fp32"])],
+        arguments = [
+            tensor("X", "*{dtype}", align = 16),
+            scalar("factor", "fp32"),
+            scalar("n", "i32"),
+            constexpr("BLOCK"),
+        ],
+        configs = configs_function,
+    )
+"""
+
+def axis(name, values, labels = None):
+    """A compile-time choice.
+
+    Args:
+      name: what the dispatcher calls it, e.g. "dtype".
+      values: list of strings or ints.
+      labels: one string a value, its part of the functional's target name; "" leaves it out.
+        Default: the value itself.
+
+    Returns:
+      The axis.
+    """
+    texts = [str(value) for value in values]
+    labels = labels if labels != None else texts
+    if len(labels) != len(values):
+        fail("axis %s has %d values and %d labels" % (name, len(values), len(labels)))
+    return struct(name = name, values = texts, labels = labels)
+
+def tensor(name, type, align = 0, unless = None, align_unless = None):
+    """A pointer to device memory.
+
+    Args:
+      name: the kernel's parameter.
+      type: Triton's spelling, e.g. "*fp16"; "{dtype}" stands for an axis value.
+      align: the address is a multiple of so many bytes: a promise the dispatcher checks.
+      unless: {axis: value}: there the argument is not used and compiled as the constant 0.
+      align_unless: {axis: value}: there the promise is not made.
+    """
+    return struct(kind = "tensor", name = name, type = type, align = align, unless = unless, align_unless = align_unless, constant = "0")
+
+def scalar(name, type, unless = None, constant = 0):
+    """A number given at launch; where `unless` holds it is compiled as `constant`.
+
+    `constant` may name an axis in braces: "{head_dim}".
+    """
+    return struct(kind = "scalar", name = name, type = type, align = 0, unless = unless, align_unless = None, constant = str(constant))
+
+def stride(name, align = 0, align_unless = None):
+    """A stride in elements, 64-bit; `align` promises a multiple of so many elements."""
+    return struct(kind = "stride", name = name, type = "i64", align = align, unless = None, align_unless = align_unless, constant = "0")
+
+def constexpr(name, value = None, unless = None):
+    """A compile-time parameter: of the functional when `value` is given, else of the config.
+
+    `value` is text; an axis in braces stands for its value: "{head_dim}". Where `unless`
+    holds it is 0.
+    """
+    return struct(kind = "constexpr", name = name, type = "constexpr", align = 0, unless = unless, align_unless = None, constant = value)
+
+def config(constants, num_warps = 4, num_stages = 1, waves_per_eu = 0, max_seqlen_q = None):
+    """One way to compile a functional.
+
+    Args:
+      constants: {constexpr: int}, e.g. block sizes.
+      num_warps: warps of a work group.
+      num_stages: depth of the software pipeline.
+      waves_per_eu: AMD's occupancy hint; 0 leaves it to the compiler.
+      max_seqlen_q: the config is chosen up to this seqlen_q. The last config of a functional
+        has None: no bound.
+    """
+    return struct(
+        constants = constants,
+        num_warps = num_warps,
+        num_stages = num_stages,
+        waves_per_eu = waves_per_eu,
+        max_seqlen_q = max_seqlen_q,
+    )
+
+def kernel_declaration(entry, axes, arguments, configs, exclude = [], max_spills = -1):
+    """What triton_kernel needs to know of a kernel.
+
+    Args:
+      entry: the @triton.jit function.
+      axes: list of axis(); their order gives the functional number.
+      arguments: list of tensor(), scalar(), stride(), constexpr(), in the kernel's order.
+      configs: function(arch, values) -> list of config(), values = {axis: value}.
+      exclude: list of {axis: value}: combinations that are not built. Give the reason in a comment.
+      max_spills: registers that a code object may spill before its action fails; -1: any number.
+    """
+    names = {}
+    for argument in arguments:
+        if argument.name in names:
+            fail("%s has two arguments %s" % (entry, argument.name))
+        names[argument.name] = True
+    return struct(
+        entry = entry,
+        axes = axes,
+        arguments = arguments,
+        configs = configs,
+        exclude = exclude,
+        max_spills = max_spills,
+    )
+
+def matches(values, condition):
+    """Whether the functional `values` has every axis value of `condition`."""
+    for name, value in condition.items():
+        if name not in values:
+            fail("no axis is called %s; there are %s" % (name, ", ".join(values.keys())))
+        if values[name] != str(value):
+            return False
+    return True
+
+def functionals(declaration):
+    """The functionals of a declaration.
+
+    Returns:
+      list of struct(label, values): label "bf16.d128.causal", values {axis: value}.
+    """
+    rows = [struct(labels = [], values = {})]
+    for one in declaration.axes:
+        rows = [
+            struct(labels = row.labels + ([label] if label else []), values = dict(row.values, **{one.name: value}))
+            for row in rows
+            for value, label in zip(one.values, one.labels)
+        ]
+    return [
+        struct(label = ".".join(row.labels), values = row.values)
+        for row in rows
+        if not any([matches(row.values, condition) for condition in declaration.exclude])
+    ]
+
+def signature(declaration, values):
+    """How the arguments of one functional are compiled.
+
+    Returns:
+      struct(types, alignments, constants): {argument: Triton type}, {argument: promised
+      multiple}, {argument: text of the constant}. Arguments whose constant is the config's
+      stand in none of them but `config_constants`, a list of names.
+    """
+    types, alignments, constants, config_constants = {}, {}, {}, []
+    for argument in declaration.arguments:
+        unused = argument.unless != None and matches(values, argument.unless)
+        if argument.kind == "constexpr" and argument.constant == None:
+            config_constants.append(argument.name)
+        elif argument.kind == "constexpr":
+            constants[argument.name] = "0" if unused else argument.constant.format(**values)
+        elif unused:
+            constants[argument.name] = argument.constant.format(**values)
+        else:
+            types[argument.name] = argument.type.format(**values)
+            promised = argument.align and not (argument.align_unless and matches(values, argument.align_unless))
+            if promised:
+                alignments[argument.name] = argument.align
+    return struct(types = types, alignments = alignments, constants = constants, config_constants = config_constants)

@@ -1,0 +1,60 @@
+"""Gathers the code objects of one kernel and arch, with their reports, into a pack."""
+
+import argparse
+import json
+import sys
+
+from tools.pack.format import ABI, UNBOUNDED, Functional, Pack, PackError, Variant, write_pack
+
+
+def read_variant(report_path):
+    """(report, Variant) of a report and the code object beside it."""
+    with open(report_path) as file:
+        report = json.load(file)
+    code_path = report_path[:-len("json")] + {"amd": "hsaco", "nvidia": "cubin"}[report["vendor"]]
+    with open(code_path, "rb") as file:
+        code = file.read()
+    variant = Variant(report["symbol"], code, report["threads"], report["shared"], report["config"]["constants"])
+    if variant.sha256 != report["sha256"]:
+        raise PackError(f"{code_path} is not the code object that {report_path} describes")
+    return report, variant
+
+
+def make_pack(report_paths):
+    """The pack of all variants; each must be of the same kernel, arch and axes."""
+    if not report_paths:
+        raise PackError("there is no variant to pack: does --//kernels:only exclude every functional?")
+    meta, axes, functionals = None, None, {}
+    for path in report_paths:
+        report, variant = read_variant(path)
+        this_meta = {key: report[key] for key in ("kernel", "family", "vendor", "arch", "triton")}
+        this_meta["abi"] = ABI
+        this_axes = [(name, tuple(values)) for name, values in report["axes"]]
+        if meta is None:
+            meta, axes = this_meta, this_axes
+        elif (this_meta, this_axes) != (meta, axes):
+            raise PackError(f"{path} is of {this_meta}, the first report of {meta}: one pack holds one kernel for one arch")
+        values = tuple(report["functional"][name] for name, _ in axes)
+        arguments = [tuple(argument) for argument in report["arguments"]]
+        functional = functionals.setdefault(values, Functional(values, arguments, [], []))
+        if functional.arguments != arguments:
+            raise PackError(f"{path}: the variants of one functional take different arguments")
+        bound = report["config"]["max_seqlen_q"]
+        functional.choices.append((UNBOUNDED if bound is None else bound, len(functional.variants)))
+        functional.variants.append(variant)
+    return Pack(meta, axes, list(functionals.values()))
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="pack", fromfile_prefix_chars="@", description=__doc__)
+    parser.add_argument("--out", required=True, help="the pack")
+    parser.add_argument("reports", nargs="*", metavar="REPORT", help="report of a code object; the code object lies beside it")
+    options = parser.parse_args()
+    try:
+        write_pack(options.out, make_pack(options.reports))
+    except PackError as error:
+        sys.exit(f"pack: {error}")
+
+
+if __name__ == "__main__":
+    main()
