@@ -65,7 +65,7 @@ def constexpr(name, value = None, unless = None):
     """
     return struct(kind = "constexpr", name = name, type = "constexpr", align = 0, unless = unless, align_unless = None, constant = value)
 
-def config(constants, num_warps = 4, num_stages = 1, waves_per_eu = 0, max_seqlen_q = None):
+def config(constants, num_warps = 4, num_stages = 1, waves_per_eu = 0, max_registers = 0, max_seqlen_q = None):
     """One way to compile a functional.
 
     Args:
@@ -73,6 +73,8 @@ def config(constants, num_warps = 4, num_stages = 1, waves_per_eu = 0, max_seqle
       num_warps: warps of a work group.
       num_stages: depth of the software pipeline.
       waves_per_eu: AMD's occupancy hint; 0 leaves it to the compiler.
+      max_registers: NVIDIA's limit of registers a thread, so that more work groups share a
+        multiprocessor; 0 leaves it to the compiler.
       max_seqlen_q: the config is chosen up to this seqlen_q. The last config of a functional
         has None: no bound.
     """
@@ -81,10 +83,11 @@ def config(constants, num_warps = 4, num_stages = 1, waves_per_eu = 0, max_seqle
         num_warps = num_warps,
         num_stages = num_stages,
         waves_per_eu = waves_per_eu,
+        max_registers = max_registers,
         max_seqlen_q = max_seqlen_q,
     )
 
-def kernel_declaration(entry, axes, arguments, configs, exclude = [], max_spills = -1):
+def kernel_declaration(entry, axes, arguments, configs, exclude = [], max_spills = -1, fp_fusion = True):
     """What triton_kernel needs to know of a kernel.
 
     Args:
@@ -93,7 +96,8 @@ def kernel_declaration(entry, axes, arguments, configs, exclude = [], max_spills
       arguments: list of tensor(), scalar(), stride(), constexpr(), in the kernel's order.
       configs: function(arch, values) -> list of config(), values = {axis: value}.
       exclude: list of {axis: value}: combinations that are not built. Give the reason in a comment.
-      max_spills: registers that a code object may spill before its action fails; -1: any number.
+      max_spills: vector registers that a code object may spill before its action fails; -1: any number.
+      fp_fusion: whether the compiler may fuse a multiplication and an addition into one rounding.
     """
     names = {}
     for argument in arguments:
@@ -107,6 +111,7 @@ def kernel_declaration(entry, axes, arguments, configs, exclude = [], max_spills
         configs = configs,
         exclude = exclude,
         max_spills = max_spills,
+        fp_fusion = fp_fusion,
     )
 
 def matches(values, condition):

@@ -1,11 +1,13 @@
 """Public rules: Triton kernels as Bazel targets.
 
-`triton_kernel` declares a kernel, `triton_pack` packs it; the words of a declaration
+`triton_kernel` declares a kernel, `triton_pack` packs it, `triton_images` gathers packs of one
+arch or several into the tree that the library reads; the words of a declaration
 (`axis`, `tensor`, `scalar`, `stride`, `constexpr`, `config`) come from //kernels:declare.bzl.
 """
 
 load("//platforms:archs.bzl", "ARCHS")
 load(":declare.bzl", "functionals", "signature")
+load(":images.bzl", _triton_images = "triton_images")
 load(":private.bzl", "triton_functional", "triton_kernel_functionals", _triton_pack = "triton_pack")
 
 # Only a platform with an arch can compile kernels; elsewhere `//...` leaves them out.
@@ -15,6 +17,7 @@ _NEEDS_ARCH = select({
 })
 
 triton_pack = _triton_pack
+triton_images = _triton_images
 
 def triton_kernel(name, src, declaration, family, deps = [], visibility = None, tags = []):
     """A Triton kernel: a target for each functional, and `name`, which gathers them.
@@ -49,6 +52,7 @@ def triton_kernel(name, src, declaration, family, deps = [], visibility = None, 
             deps = deps,
             entry = declaration.entry,
             family = family,
+            fp_fusion = declaration.fp_fusion,
             functional = json.encode(functional.values),
             kernel = name,
             max_spills = declaration.max_spills,

@@ -12,6 +12,8 @@ def _config_label(config):
     parts += ["warps%d" % config["num_warps"], "stages%d" % config["num_stages"]]
     if config["waves_per_eu"]:
         parts.append("waves%d" % config["waves_per_eu"])
+    if config["max_registers"]:
+        parts.append("registers%d" % config["max_registers"])
     return ".".join(parts)
 
 def _import_root(src):
@@ -46,6 +48,7 @@ def _triton_functional_impl(ctx):
     shared.add("--functional", ctx.attr.functional)
     shared.add("--signature", ctx.attr.signature)
     shared.add("--max_spills", str(ctx.attr.max_spills))
+    shared.add("--fp_fusion", str(int(ctx.attr.fp_fusion)))
 
     startup = ctx.actions.args()
     startup.add(toolchain.tool)
@@ -99,9 +102,10 @@ triton_functional = rule(
         "deps": attr.label_list(allow_files = [".py"], doc = "Python files that the source imports."),
         "entry": attr.string(mandatory = True, doc = "The @triton.jit function."),
         "family": attr.string(mandatory = True, doc = "Directory of the pack."),
+        "fp_fusion": attr.bool(mandatory = True, doc = "Whether a multiplication and an addition may be fused."),
         "functional": attr.string(mandatory = True, doc = "JSON: {axis: value}."),
         "kernel": attr.string(mandatory = True, doc = "Name of the kernel."),
-        "max_spills": attr.int(mandatory = True, doc = "Registers that may spill; -1: any number."),
+        "max_spills": attr.int(mandatory = True, doc = "Vector registers that may spill; -1: any number."),
         "signature": attr.string(mandatory = True, doc = "JSON: {types, alignments, constants}."),
         "src": attr.label(mandatory = True, allow_single_file = [".py"], doc = "The kernel source."),
     },

@@ -5,16 +5,16 @@
 T. Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work
 Partitioning", arXiv:2307.08691, algorithm 1. One program makes one tile of Out:
 BLOCK_M queries of one head. It walks the keys in blocks of BLOCK_N and keeps, per
-query, the largest raw score m, the sum l of exponentials and the row acc of P V:
+query, the largest score m, the sum l of exponentials and the row acc of P V:
 
-    S = Q K^T                        m' = max(m, rowmax S)
-    P = exp2((S - m') * scale)       alpha = exp2((m - m') * scale)
+    S = scale * Q K^T                m' = max(m, rowmax S)
+    P = exp2(S - m')                 alpha = exp2(m - m')
     l = l * alpha + rowsum P         acc = acc * alpha + P V
 
-with scale = |sm_scale| * log2(e) (a negative sign goes into Q, exactly). The maximum
-is subtracted before scaling: it and the exponent then come from one rounded score,
-and the largest exponent is exactly 0 however large the scores are. Folding the two
-into one fused multiply-add would lose that.
+with scale = sm_scale * log2(e). S is rounded once, and maximum and exponent come from
+that one value, so that the largest exponent is exactly 0 however large the scores are.
+The kernel must therefore be compiled without fusing the multiplication by scale and
+the subtraction of m' (enable_fp_fusion=False).
 """
 
 import triton
@@ -55,15 +55,13 @@ def attend(
         in_tile = (keys >= tile_first) & (keys < tile_end)
         k = load_pieces(K + start_64 * stride_kn, offs_n, stride_kn, in_tile, head_dim_qk,
                         HEAD_DIM, MASKED, PADDED_HEAD)  # [BLOCK_N, HEAD_DIM]
-        s = dot_pieces(q, k, HEAD_DIM)  # [BLOCK_M, BLOCK_N]
+        s = dot_pieces(q, k, HEAD_DIM) * scale  # [BLOCK_M, BLOCK_N]
         if MASKED:
             keep = (keys[None, :] >= row_first) & (keys[None, :] < row_end)
             s = tl.where(keep, s, float("-inf"))
         m_new = tl.maximum(m, tl.max(s, 1))  # [BLOCK_M]
-        p = tl.exp2((s - m_new[:, None]) * scale)  # [BLOCK_M, BLOCK_N]
-        if MASKED:
-            p = tl.where(keep, p, 0.0)  # scale 0 makes -inf * 0
-        alpha = tl.exp2((m - m_new) * scale)  # [BLOCK_M]
+        p = tl.exp2(s - m_new[:, None])  # [BLOCK_M, BLOCK_N]
+        alpha = tl.exp2(m - m_new)  # [BLOCK_M]
         l = l * alpha + tl.sum(p, 1)
         v = load_pieces(V + start_64 * stride_vn, offs_n, stride_vn, in_tile, head_dim_vo,
                         HEAD_DIM, MASKED, PADDED_HEAD)  # [BLOCK_N, HEAD_DIM]
@@ -132,16 +130,15 @@ def attn_fwd(
     a, b, c, d = key_blocks(tile_first, tile_end, full_first, full_end, BLOCK_N)
 
     q = load_pieces(Q, rows, stride_qm, row_ok, head_dim_qk, HEAD_DIM, True, PADDED_HEAD)
-    sign = tl.where(sm_scale < 0, -1.0, 1.0)
-    q = scale_pieces(q, sign, HEAD_DIM)  # [BLOCK_M, HEAD_DIM]
-    scale = tl.abs(sm_scale) * LOG2E
+    scale = sm_scale * LOG2E
 
     m = tl.full([BLOCK_M], LOWEST, dtype=tl.float32)
     l = tl.zeros([BLOCK_M], dtype=tl.float32)
     acc = zero_pieces(BLOCK_M, HEAD_DIM)  # [BLOCK_M, HEAD_DIM]
-    acc, l, m = attend(acc, l, m, q, K, V, stride_kn, stride_vn, scale, a, b,
-                       row_first, row_end, tile_first, tile_end, head_dim_qk, head_dim_vo,
-                       HEAD_DIM, PADDED_HEAD, BLOCK_N, MASKED=True)
+    if WINDOWED:  # else a == b
+        acc, l, m = attend(acc, l, m, q, K, V, stride_kn, stride_vn, scale, a, b,
+                           row_first, row_end, tile_first, tile_end, head_dim_qk, head_dim_vo,
+                           HEAD_DIM, PADDED_HEAD, BLOCK_N, MASKED=True)
     acc, l, m = attend(acc, l, m, q, K, V, stride_kn, stride_vn, scale, b, c,
                        row_first, row_end, tile_first, tile_end, head_dim_qk, head_dim_vo,
                        HEAD_DIM, PADDED_HEAD, BLOCK_N, MASKED=False)
@@ -153,6 +150,6 @@ def attn_fwd(
     empty = l == 0.0
     acc = scale_pieces(acc, (1.0 / tl.where(empty, 1.0, l))[:, None], HEAD_DIM)
     store_pieces(Out, rows, stride_om, row_ok, head_dim_vo, acc, HEAD_DIM, PADDED_HEAD)
-    lse = tl.where(empty, float("inf"), (m * scale + tl.log2(l)) * lse_scale)
+    lse = tl.where(empty, float("inf"), (m + tl.log2(l)) * lse_scale)
     lse_ptrs = L + head_index.to(tl.int64) * seqlen_q + rows
     tl.store(lse_ptrs, lse, mask=row_ok & (store_lse != 0))

@@ -43,15 +43,15 @@ def end_key(m, right, seqlen_k):
 def key_blocks(first, end, full_first, full_end, BLOCK_N: tl.constexpr):
     """Cuts the keys [first, end) that some query of a tile keeps into blocks of BLOCK_N.
 
-    Every query keeps [full_first, full_end). Returns (a, b, c, d): blocks [a, b) and
-    [c, d) need a mask, blocks [b, c) need none. When no block is free of a mask, all
-    are in [a, b).
+    Every query keeps [full_first, full_end). Returns (a, b, c, d): blocks [b, c) need no
+    mask; [a, b), cut by the left edge of the window, and [c, d) need one. When no block
+    is free of a mask, all are in [c, d).
     """
     a = first // BLOCK_N
     d = tl.maximum(tl.cdiv(end, BLOCK_N), a)
     b = tl.cdiv(full_first, BLOCK_N)
     c = full_end // BLOCK_N
     none_full = b >= c
-    b = tl.where(none_full, d, b)
-    c = tl.where(none_full, d, c)
+    b = tl.where(none_full, a, b)
+    c = tl.where(none_full, a, c)
     return a, b, c, d

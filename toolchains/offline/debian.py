@@ -27,6 +27,7 @@ Dir::State::status "{root}/state/status";
 Dir::Cache "{root}/cache";
 """
 OUR_SOURCES = """\
+APT::Update::Error-Mode "any";
 Dir::Etc::sourcelist "{root}/sources.list";
 Dir::Etc::sourceparts "/dev/null";
 Dir::Etc::preferencesparts "/dev/null";

@@ -9,9 +9,9 @@ from pathlib import Path
 from toolchains.offline import debian, relocate
 from toolchains.offline.report import run, say, step
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).parent
 VERSION = (HERE.parents[1] / ".bazelversion").read_text().strip()
-FREE_BYTES = 900 << 20  # the most that the work directory holds while it is made
+FREE_BYTES = 700 << 20  # the most that the work directory holds while it is made
 
 SUITE = "forky"  # the Debian suite that has this Bazel
 PACKAGES = ["bazel-bootstrap", "bazel-rules-shell"]
@@ -37,14 +37,25 @@ PACKAGED_MODULES = {
     "rules_shell": "rules/shell",
 }
 # Modules that the ones above or Bazel's own tools name, and no build here uses.
-STUB_MODULES = ["apple_support", "buildozer", "protobuf", "zlib"]
-# Libraries: name -> (where their package puts things, place in the module).
-LIBRARY_MODULES = {
+STUB_MODULES = ["apple_support", "protobuf", "zlib"]
+# Their one target, for `bazel query` to find.
+STUB_BUILD = 'filegroup(\n    name = "{name}",\n    visibility = ["//visibility:public"],\n)\n'
+# Modules written here (modules/NAME): name -> (where a package puts things, place in the module).
+OWN_MODULES = {
+    "buildozer": [],
     "googletest": [("usr/src/googletest/*", "")],
     "xz": [
         ("usr/lib/*/liblzma.a", "lib"),
         ("usr/include/lzma.h", "include"),
         ("usr/include/lzma", "include"),
+    ],
+}
+# Repositories of Bazel's own that come from the internet (modules/NAME too): name -> their names
+# without and with bzlmod.
+BUILTIN_REPOSITORIES = {
+    "remote_coverage_tools": [
+        "remote_coverage_tools",
+        "bazel_tools~remote_coverage_tools_extension~remote_coverage_tools",
     ],
 }
 
@@ -89,7 +100,8 @@ def build(prefix, final):
         shutil.copytree(system / "usr/share/bazel", prefix / "share")
         shutil.copy(system / "usr/bin/bazel", prefix / "bin/bazel")
         _make_modules(prefix, own)
-        relocate.relocate_jars(prefix / "share", system / "usr/share/java", prefix / "jars", final / "jars")
+        relocate.relocate_jars(
+            prefix / "share", system / "usr/share/java", prefix / "jars", final / "jars", VERSION)
         programs = [path for top in ("bin", "share") for path in (prefix / top).rglob("*")
                     if path.is_file() and path.suffix not in (".jar", ".so") and relocate.is_elf(path)]
         (libraries,) = (system / "usr/lib").glob("*-linux-gnu")
@@ -125,11 +137,11 @@ def _make_modules(prefix, own):
         folder = prefix / "modules" / module
         folder.mkdir()
         (folder / "MODULE.bazel").write_text(f'module(name = "{module}")\n')
-        (folder / "BUILD.bazel").touch()
-    for module, pieces in LIBRARY_MODULES.items():
+        (folder / "BUILD.bazel").write_text(STUB_BUILD.format(name=module))
+    for module, pieces in (OWN_MODULES | dict.fromkeys(BUILTIN_REPOSITORIES, [])).items():
         folder = prefix / "modules" / module
-        for template in sorted((HERE / "modules" / module).glob("*.in")):
-            folder.mkdir(exist_ok=True)
+        folder.mkdir()
+        for template in (HERE / "modules" / module).glob("*.in"):
             shutil.copy(template, folder / template.stem)
         for pattern, place in pieces:
             for source in own.glob(pattern):
@@ -148,8 +160,10 @@ def _rc(final):
         f'common --repo_env=AOTRITON_PIP="{final}/bin/pip"',
     ]
     places = {module: f"share/{place}" for module, place in PACKAGED_MODULES.items()}
-    places |= {module: f"modules/{module}" for module in [*STUB_MODULES, *LIBRARY_MODULES]}
+    places |= {module: f"modules/{module}" for module in [*STUB_MODULES, *OWN_MODULES]}
     for module, place in sorted(places.items()):
         lines.append(f'common --override_module={module}="{final}/{place}"')
         lines.append(f'common --override_repository={module}="{final}/{place}"')  # without bzlmod
+    for folder, names in BUILTIN_REPOSITORIES.items():
+        lines += [f'common --override_repository={each}="{final}/modules/{folder}"' for each in names]
     return "\n".join(lines) + "\n"

@@ -1,10 +1,12 @@
 """Makes Debian's Bazel run from any directory, on a system with an older C library."""
 import os
 import shutil
+import zipfile
 
 from toolchains.offline.report import SetupError, run
 
 CLASSPATH = "bazel_classpath_debian_depends.txt"
+VERSION_JAR = "bazelw-version.jar"
 
 
 def is_elf(path):
@@ -36,11 +38,12 @@ def _needed(path, patchelf):
     return run([patchelf, "--print-needed", path]).split()
 
 
-def relocate_jars(install_base, java, jars, final_jars):
+def relocate_jars(install_base, java, jars, final_jars, version):
     """Copies the server's jars and rewrites its class path.
 
     Debian's list comes first, then every other jar that the packages brought: some are reached
-    only through the manifest of another, as absolute paths that do not exist here.
+    only through the manifest of another, as absolute paths that do not exist here. Last comes one
+    of ours: Debian's server does not know its version, and rules ask for it (native.bazel_version).
     """
     listed = [os.path.basename(entry) for entry in (install_base / CLASSPATH).read_text().split()]
     plain = sorted(path.name for path in java.glob("*.jar"))
@@ -51,4 +54,7 @@ def relocate_jars(install_base, java, jars, final_jars):
             kept.setdefault(path.resolve(), name)
     for path, name in kept.items():
         shutil.copy(path, jars / name)
-    (install_base / CLASSPATH).write_text("".join(f"{final_jars / name}\n" for name in kept.values()))
+    with zipfile.ZipFile(jars / VERSION_JAR, "w") as archive:
+        archive.writestr("build-data.properties", f"build.label={version}\n")
+    names = [*kept.values(), VERSION_JAR]
+    (install_base / CLASSPATH).write_text("".join(f"{final_jars / name}\n" for name in names))

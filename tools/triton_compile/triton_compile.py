@@ -46,8 +46,9 @@ def parse_request(arguments):
     parser.add_argument("--signature", required=True, type=json.loads,
                         help="JSON: {types: {argument: type}, alignments: {argument: multiple}, constants: {argument: text}}")
     parser.add_argument("--config", required=True, type=json.loads,
-                        help="JSON: {constants, num_warps, num_stages, waves_per_eu, max_seqlen_q}")
+                        help="JSON: {constants, num_warps, num_stages, waves_per_eu, max_registers, max_seqlen_q}")
     parser.add_argument("--max_spills", required=True, type=int, help="vector registers that may spill; -1: any number")
+    parser.add_argument("--fp_fusion", required=True, type=int, choices=[0, 1], help="may a multiplication and an addition be fused")
     parser.add_argument("--timeout", type=int, default=1800, help="seconds")
     parser.add_argument("--code", required=True, help="output: the code object")
     parser.add_argument("--report", required=True, help="output: the report")
@@ -136,11 +137,16 @@ def compile_variant(request, site):
 
     kernel = import_kernel(request)
     signature, constexprs, attributes = bind_arguments(kernel, request)
-    options = {"num_warps": request.config["num_warps"], "num_stages": request.config["num_stages"]}
+    options = {
+        "num_warps": request.config["num_warps"],
+        "num_stages": request.config["num_stages"],
+        "enable_fp_fusion": bool(request.fp_fusion),
+    }
     if request.vendor == "amd":
         options["waves_per_eu"] = request.config["waves_per_eu"]
         target = GPUTarget("hip", request.arch, request.wave_size)
     else:
+        options["maxnreg"] = request.config["max_registers"] or None
         target = GPUTarget("cuda", int(request.arch[len("sm_"):]), request.wave_size)
     with tempfile.TemporaryDirectory() as cache:
         os.environ["TRITON_CACHE_DIR"] = cache

@@ -1,0 +1,132 @@
+"""libaotriton_v2.so: where it is, its functions, its structs (api/c/aotriton/aotriton.h)."""
+
+import ctypes
+import functools
+import os
+import pathlib
+
+LIBRARY_NAME = "libaotriton_v2.so"
+
+# A window bound may be one of these in place of a number: causal, from the top left or the
+# bottom right corner. It leaves the left side unbounded and resolves for each sequence.
+WINDOW_TOP_LEFT = -2147483647
+WINDOW_BOTTOM_RIGHT = -2147483646
+
+# hipErrorInvalidValue: the status of the few refusals that are made on this side of the C ABI.
+INVALID_VALUE = 1
+
+
+class AotritonError(RuntimeError):
+    """The library refused a call.
+
+    Attributes:
+      status: the hipError_t value that names the refusal (the same numbers on NVIDIA).
+    """
+
+    def __init__(self, status, text):
+        super().__init__(text)
+        self.status = status
+
+
+class Tensor(ctypes.Structure):
+    """aotriton_tensor. `data` is None for "no tensor"."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("dtype", ctypes.c_int32),
+        ("rank", ctypes.c_int32),
+        ("sizes", ctypes.c_int64 * 4),
+        ("strides", ctypes.c_int64 * 4),
+    ]
+
+
+class AttnFwdArgs(ctypes.Structure):
+    """aotriton_attn_fwd_args."""
+
+    _fields_ = [
+        ("struct_size", ctypes.c_uint32),
+        ("is_windowed", ctypes.c_int32),
+        ("q", Tensor),
+        ("k", Tensor),
+        ("v", Tensor),
+        ("out", Tensor),
+        ("logsumexp", Tensor),
+        ("sm_scale", ctypes.c_float),
+        ("window_left", ctypes.c_int32),
+        ("window_right", ctypes.c_int32),
+    ]
+
+
+def find_library():
+    """Path of the library.
+
+    Raises:
+      AotritonError: it is in none of the places; the text lists them.
+    """
+    chosen = os.environ.get("AOTRITON_LIBRARY")
+    if chosen:
+        if not os.path.isfile(chosen):
+            raise AotritonError(INVALID_VALUE, f"AOTRITON_LIBRARY={chosen}: there is no such file")
+        return chosen
+    package = pathlib.Path(__file__).resolve().parent
+    places = [folder / "lib" / LIBRARY_NAME for folder in (package, *package.parents[:2])]
+    for place in places:
+        if place.is_file():
+            return str(place)
+    raise AotritonError(
+        INVALID_VALUE,
+        f"{LIBRARY_NAME} not found; set AOTRITON_LIBRARY to its path or put it at one of: "
+        + ", ".join(map(str, places)),
+    )
+
+
+# Two threads may both load it: dlopen gives both the same library.
+@functools.cache
+def load():
+    """The library as a ctypes.CDLL with typed functions; loaded once.
+
+    Raises:
+      AotritonError: not found, or the loader refuses it.
+    """
+    path = find_library()
+    try:
+        lib = ctypes.CDLL(path)
+        for name in ("aotriton_attn_fwd", "aotriton_attn_fwd_supported", "aotriton_attn_fwd_prepare"):
+            function = getattr(lib, name)
+            function.argtypes = [ctypes.POINTER(AttnFwdArgs), ctypes.c_void_p]
+            function.restype = ctypes.c_int32
+        lib.aotriton_last_error.restype = ctypes.c_char_p
+        lib.aotriton_version.restype = ctypes.c_char_p
+        lib.aotriton_gpu_arch.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t]
+        lib.aotriton_gpu_arch.restype = ctypes.c_int32
+    except (OSError, AttributeError) as error:
+        raise AotritonError(INVALID_VALUE, f"{path} cannot be used: {error}") from error
+    return lib
+
+
+def check(status):
+    """Raises AotritonError, with the library's text, unless `status` is 0."""
+    if status:
+        text = load().aotriton_last_error().decode(errors="replace")
+        raise AotritonError(status, text or f"aotriton returned status {status}")
+
+
+def version():
+    """The library's version, "major.minor.patch"."""
+    return load().aotriton_version().decode()
+
+
+def gpu_arch(stream=None):
+    """The arch of a GPU, "gfx942" or "sm_90".
+
+    Args:
+      stream: an int (hipStream_t, CUstream) or an object with `cuda_stream`, a torch stream.
+        None: the current device's.
+
+    Raises:
+      AotritonError: no driver, no GPU, or one that the library does not know.
+    """
+    arch = ctypes.create_string_buffer(64)
+    handle = getattr(stream, "cuda_stream", stream)
+    check(load().aotriton_gpu_arch(handle, arch, len(arch)))
+    return arch.value.decode()

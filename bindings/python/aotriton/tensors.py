@@ -1,0 +1,87 @@
+"""What the binding reads from a tensor, and the few things it asks torch for.
+
+A tensor is any object with data_ptr(), shape, stride() (in elements) and dtype. `device`
+is looked at when it is there.
+"""
+
+import contextlib
+import sys
+
+from aotriton.library import INVALID_VALUE, AotritonError, Tensor
+
+# AOTRITON_* in aotriton.h, by the last word of str(dtype).
+_DTYPES = {"float32": 1, "float16": 2, "bfloat16": 3}
+
+# An empty tensor of torch has a null data_ptr(), which the C ABI reads as "no tensor". This
+# address stands in; nothing of an empty tensor is ever read.
+_EMPTY = 4096
+
+
+def pack(name, tensor):
+    """The aotriton_tensor of `tensor`; None gives "no tensor".
+
+    Raises:
+      AotritonError: what the struct cannot say: a dtype that aotriton has no number for, rank
+        above 4, memory that no GPU can read.
+    """
+    if tensor is None:
+        return Tensor()
+    dtype = _DTYPES.get(str(tensor.dtype).rpartition(".")[2])
+    if dtype is None:
+        raise AotritonError(
+            INVALID_VALUE, f"{name} has dtype {tensor.dtype}; accepted: " + ", ".join(sorted(_DTYPES)))
+    shape = tuple(tensor.shape)
+    if len(shape) > 4:
+        raise AotritonError(INVALID_VALUE, f"{name} has {len(shape)} dimensions {shape}; accepted: at most 4")
+    device = getattr(tensor, "device", None)
+    if device is not None and getattr(device, "type", "cuda") != "cuda":
+        raise AotritonError(INVALID_VALUE, f"{name} is on device {device}; accepted: a GPU")
+    data = tensor.data_ptr() or (_EMPTY if 0 in shape else None)
+    return Tensor(data, dtype, len(shape), shape, tuple(tensor.stride()))
+
+
+def same_device(**tensors):
+    """The one device of `tensors` (those that are not None), or None if they tell none.
+
+    Raises:
+      AotritonError: two devices.
+    """
+    found = None
+    for name, tensor in tensors.items():
+        device = getattr(tensor, "device", None)
+        if device is None:
+            continue
+        if found is None:
+            found = name, device
+        elif device != found[1]:
+            raise AotritonError(
+                INVALID_VALUE, f"{name} is on device {device} and {found[0]} on {found[1]}; accepted: one device")
+    return found and found[1]
+
+
+def empty(shape, like, dtype=None):
+    """A new contiguous torch tensor on the device of `like`; dtype None: that of `like`."""
+    import torch
+
+    return torch.empty(shape, dtype=getattr(torch, dtype) if dtype else like.dtype, device=like.device)
+
+
+def stream_handle(stream, device):
+    """The stream as an int. None: torch's current stream of `device` if torch is loaded, else 0."""
+    if stream is None:
+        torch = sys.modules.get("torch")
+        if torch is None or device is None:
+            return 0
+        stream = torch.cuda.current_stream(device)
+    return getattr(stream, "cuda_stream", stream)
+
+
+def on_device(device, handle):
+    """A context in which stream `handle` means a stream of `device`.
+
+    Handle 0, the default stream, belongs to whichever device is current.
+    """
+    torch = sys.modules.get("torch")
+    if handle or device is None or torch is None or torch.cuda.current_device() == device.index:
+        return contextlib.nullcontext()
+    return torch.cuda.device(device)

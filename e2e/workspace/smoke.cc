@@ -1,0 +1,1 @@
+../smoke/smoke.cc

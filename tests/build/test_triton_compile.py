@@ -1,0 +1,116 @@
+"""The compile tool: the same bytes in every way it is run, and errors that help."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+import triton
+
+REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TOOL = os.path.join(REPO, "tools/triton_compile/triton_compile.py")
+SITE = os.path.dirname(os.path.dirname(os.path.abspath(triton.__file__)))
+KERNEL = os.path.join(REPO, "tests/build/small_kernel.py")
+
+SIGNATURE = {
+    "types": {"X": "*fp32", "Y": "*fp32", "factor": "fp32", "n": "i32"},
+    "alignments": {"X": 16, "Y": 16},
+    "constants": {},
+}
+CONFIG = {"constants": {"BLOCK": 128}, "num_warps": 4, "num_stages": 1, "waves_per_eu": 0, "max_registers": 0, "max_seqlen_q": None}
+TARGETS = {"gfx942": ("amd", 64), "gfx1100": ("amd", 32), "sm_90": ("nvidia", 32)}
+
+
+def request(out, arch="gfx942", root=None, **changes):
+    """The arguments of one compilation into the directory `out`, and its two outputs."""
+    root = root or out
+    source = os.path.join(root, "small_kernel.py")
+    if not os.path.exists(source):
+        os.makedirs(root, exist_ok=True)
+        shutil.copyfile(KERNEL, source)
+    vendor, wave_size = TARGETS[arch]
+    code, report = os.path.join(out, f"{arch}.code"), os.path.join(out, f"{arch}.json")
+    options = {
+        "root": root, "src": source, "entry": "scale", "kernel": "scale", "family": "test", "arch": arch, "vendor": vendor,
+        "wave_size": str(wave_size), "axes": "[]", "functional": "{}", "signature": json.dumps(SIGNATURE),
+        "config": json.dumps(CONFIG), "max_spills": "0", "fp_fusion": "1", "code": code, "report": report, **changes,
+    }
+    return [word for name, value in options.items() for word in (f"--{name}", value)], code, report
+
+
+def one_shot(arguments, **kwargs):
+    return subprocess.run([sys.executable, TOOL, "--site", SITE] + arguments, capture_output=True, text=True, **kwargs)
+
+
+def in_worker(*requests):
+    lines = "".join(json.dumps({"arguments": arguments, "requestId": i}) + "\n" for i, arguments in enumerate(requests))
+    result = subprocess.run([sys.executable, TOOL, "--site", SITE, "--persistent_worker"],
+                            input=lines, capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def content(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+@pytest.mark.parametrize("arch", TARGETS)
+def test_one_shot_worker_and_another_path_give_the_same_bytes(tmp_path, arch):
+    first, code, report = request(str(tmp_path / "one"), arch)
+    assert one_shot(first).returncode == 0
+    second, worker_code, worker_report = request(str(tmp_path / "two/deeper"), arch)
+    assert in_worker(second) == [{"exitCode": 0, "output": "", "requestId": 0}]
+    assert content(code) == content(worker_code)
+    assert content(report) == content(worker_report)
+
+
+def test_the_report_describes_the_code_object(tmp_path):
+    arguments, code, report = request(str(tmp_path))
+    assert one_shot(arguments).returncode == 0
+    facts = json.loads(content(report))
+    assert facts["sha256"] == hashlib.sha256(content(code)).hexdigest()
+    assert facts["threads"] == 4 * 64 and facts["symbol"] == "scale" and facts["spills"] == 0
+    assert [name for name, _ in facts["arguments"]] == ["X", "Y", "factor", "n", "global_scratch", "profile_scratch"]
+
+
+def test_a_worker_goes_on_after_a_failed_request(tmp_path):
+    good, code, _ = request(str(tmp_path / "good"))
+    bad, bad_code, _ = request(str(tmp_path / "bad"), entry="nothing")
+    responses = in_worker(bad, good, ["--nonsense"])
+    assert [(r["exitCode"], r["requestId"]) for r in responses] == [(1, 0), (0, 1), (1, 2)]
+    assert "has no function nothing" in responses[0]["output"]
+    assert os.path.exists(code) and not os.path.exists(bad_code)
+
+
+def test_a_failure_prints_a_command_that_reproduces_it(tmp_path):
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    with open(KERNEL) as kernel:
+        (broken / "small_kernel.py").write_text(kernel.read().replace("* factor", "* undefined_name"))
+    arguments, code, report = request(str(broken))
+    result = one_shot(arguments, cwd=tmp_path)
+    assert result.returncode == 1 and "undefined_name" in result.stderr
+    assert not os.path.exists(code) and not os.path.exists(report)
+    command = [line for line in result.stderr.splitlines() if "triton_compile.py --site" in line][-1]
+    again = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True)
+    assert again.returncode == 1 and "undefined_name" in again.stderr
+
+
+def test_declaration_and_source_must_name_the_same_arguments(tmp_path):
+    signature = {"types": {**SIGNATURE["types"], "extra": "i32"}, "alignments": {}, "constants": {}}
+    arguments, _, _ = request(str(tmp_path), signature=json.dumps(signature))
+    result = one_shot(arguments)
+    assert result.returncode == 1
+    assert "only declared: ['extra']; only in the source: none" in result.stderr
+
+
+def test_a_compilation_that_takes_too_long_fails(tmp_path):
+    slow = tmp_path / "slow"
+    slow.mkdir()
+    (slow / "small_kernel.py").write_text("import time\ntime.sleep(60)\n")
+    arguments, _, _ = request(str(slow), timeout="1")
+    result = one_shot(arguments)
+    assert result.returncode == 1 and "not finished after 1 s" in result.stderr

@@ -1,0 +1,33 @@
+"""few_images: an images target with chosen archs and functionals, in any configuration."""
+
+_ARCHS = str(Label("//platforms:archs"))
+_ONLY = str(Label("//kernels:only"))
+
+def _chosen_impl(_settings, attr):
+    return {_ARCHS: ",".join(attr.archs), _ONLY: attr.only}
+
+_chosen = transition(implementation = _chosen_impl, inputs = [], outputs = [_ARCHS, _ONLY])
+
+def _few_images_impl(ctx):
+    target = ctx.attr.images[0]
+    files = target[DefaultInfo].files.to_list()
+    if ctx.attr.reports:
+        # The reports of one functional have one path in every arch: only a number tells them apart.
+        files = []
+        for number, report in enumerate(target[OutputGroupInfo].reports.to_list()):
+            link = ctx.actions.declare_file("%s/%d.json" % (ctx.label.name, number))
+            ctx.actions.symlink(output = link, target_file = report)
+            files.append(link)
+    return [DefaultInfo(files = depset(files), runfiles = ctx.runfiles(files))]
+
+few_images = rule(
+    implementation = _few_images_impl,
+    attrs = {
+        "archs": attr.string_list(mandatory = True, doc = "Names of the arch table."),
+        "images": attr.label(cfg = _chosen, mandatory = True, doc = "A triton_images target."),
+        "only": attr.string_list(mandatory = True, doc = "As --//kernels:only."),
+        "reports": attr.bool(doc = "Give the compile reports, not the images."),
+        "_allowlist_function_transition": attr.label(default = "@bazel_tools//tools/allowlists/function_transition_allowlist"),
+    },
+    doc = "The files of `images` as they are with --//platforms:archs and --//kernels:only.",
+)

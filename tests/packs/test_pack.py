@@ -1,0 +1,114 @@
+"""The pack format: what is written is read back, equal packs are equal bytes, bad ones are refused."""
+
+import hashlib
+import json
+import os
+
+import pytest
+
+from tools.pack.format import UNBOUNDED, Functional, Pack, PackError, Variant, decode, encode, read_pack, write_pack
+from tools.pack.pack import make_pack
+
+
+def functional(dtype, head_dim, *codes):
+    variants = [Variant("attn_fwd", code, 256, 1024, {"BLOCK_M": 64 + i, "BLOCK_N": -1}) for i, code in enumerate(codes)]
+    choices = [(64 * (i + 1), i) for i in range(len(codes) - 1)] + [(UNBOUNDED, len(codes) - 1)]
+    return Functional((dtype, head_dim), [("Q", f"*{dtype}"), ("seqlen_q", "i32")], variants, choices)
+
+
+def sample():
+    return Pack(
+        {"kernel": "attn_fwd", "arch": "gfx942"},
+        [("dtype", ("fp16", "bf16")), ("head_dim", ("16", "32"))],
+        [functional("fp16", "16", b"\x01" * 400, b"\x02" * 300), functional("bf16", "32", b"\x03" * 500)],
+    )
+
+
+def test_round_trip(tmp_path):
+    path = str(tmp_path / "a.pack")
+    write_pack(path, sample())
+    assert read_pack(path) == sample()
+    assert os.listdir(tmp_path) == ["a.pack"]
+
+
+def test_equal_packs_are_equal_bytes_whatever_the_order():
+    shuffled = sample()
+    shuffled.functionals.reverse()
+    assert encode(shuffled) == encode(sample())
+
+
+def test_equal_code_objects_are_stored_once():
+    code = bytes(range(256)) * 40
+    twice = Pack({}, [("dtype", ("a", "b"))], [
+        Functional(("a",), [], [Variant("k", code, 1, 0, {}), Variant("k", code, 1, 0, {})], [(8, 0), (UNBOUNDED, 1)]),
+        Functional(("b",), [], [Variant("k", code, 1, 0, {})], [(UNBOUNDED, 0)]),
+    ])
+    once = Pack({}, [("dtype", ("a", "b"))], [twice.functionals[1]])
+    assert len(encode(twice)) - len(encode(once)) < 300  # records, but no second blob
+    assert decode(encode(twice)) == twice
+
+
+@pytest.mark.parametrize("choices, text", [([], "must ascend"), ([(64, 0)], "end with"), ([(UNBOUNDED, 5)], "names variant 5 of 1")])
+def test_a_tuning_table_with_holes_is_refused(choices, text):
+    bad = sample()
+    bad.functionals[1].choices = choices
+    with pytest.raises(PackError, match=text):
+        encode(bad)
+
+
+def test_a_functional_given_twice_is_refused():
+    bad = sample()
+    bad.functionals.append(bad.functionals[0])
+    with pytest.raises(PackError, match="given twice"):
+        encode(bad)
+
+
+def test_damage_is_noticed():
+    data = encode(sample())
+    for length in range(0, len(data), 37):
+        with pytest.raises(PackError):
+            decode(data[:length])
+    with pytest.raises(PackError, match="CRC"):
+        decode(data[:100] + bytes([data[100] ^ 1]) + data[101:])
+
+
+def test_a_failed_write_leaves_nothing(tmp_path):
+    with pytest.raises(OSError):
+        write_pack(str(tmp_path / "missing" / "a.pack"), sample())
+    full = tmp_path / "a.pack"
+    full.mkdir()  # os.replace cannot put a file there
+    with pytest.raises(OSError):
+        write_pack(str(full), sample())
+    assert os.listdir(tmp_path) == ["a.pack"]
+
+
+def report(directory, name, code=b"code", **changes):
+    facts = {
+        "kernel": "attn_fwd", "family": "flash", "vendor": "amd", "arch": "gfx942", "triton": "3.6.0",
+        "axes": [["dtype", ["fp16", "bf16"]]], "functional": {"dtype": "fp16"},
+        "config": {"constants": {"BLOCK_M": 64}, "max_seqlen_q": None}, "symbol": "attn_fwd", "threads": 256, "shared": 0,
+        "arguments": [["Q", "*fp16"]], "sha256": hashlib.sha256(code).hexdigest(), **changes,
+    }
+    (directory / f"{name}.json").write_text(json.dumps(facts))
+    (directory / f"{name}.hsaco").write_bytes(code)
+    return str(directory / f"{name}.json")
+
+
+def test_reports_become_a_pack(tmp_path):
+    small = report(tmp_path, "small", b"s", config={"constants": {"BLOCK_M": 16}, "max_seqlen_q": 64})
+    pack = make_pack([small, report(tmp_path, "large", b"l")])
+    assert pack.meta["arch"] == "gfx942" and pack.meta["abi"] == "1"
+    assert pack.functionals[0].choices == [(64, 0), (UNBOUNDED, 1)]
+    assert [variant.code for variant in pack.functionals[0].variants] == [b"s", b"l"]
+
+
+def test_what_does_not_belong_together_is_refused(tmp_path):
+    first = report(tmp_path, "a")
+    with pytest.raises(PackError, match="one pack holds one kernel for one arch"):
+        make_pack([first, report(tmp_path, "b", arch="gfx950")])
+    with pytest.raises(PackError, match="different arguments"):
+        make_pack([first, report(tmp_path, "c", arguments=[["K", "*fp16"]])])
+    with pytest.raises(PackError, match="is not the code object"):
+        make_pack([report(tmp_path, "d", sha256="0" * 64)])
+    with pytest.raises(PackError, match="no variant to pack"):
+        make_pack([])
