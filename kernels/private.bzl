@@ -54,7 +54,7 @@ def _triton_functional_impl(ctx):
     startup.add(toolchain.tool)
     startup.add("--site", toolchain.site.path)
 
-    inputs = [ctx.file.src] + ctx.files.deps
+    inputs = [ctx.file.src, toolchain.site] + ctx.files.deps
     codes, reports = [], []
     for config in configs:
         stem = "%s/%s" % (ctx.label.name, _config_label(config))
@@ -69,8 +69,9 @@ def _triton_functional_impl(ctx):
             executable = toolchain.python,
             arguments = [startup, shared, own],
             inputs = inputs,
-            # A worker is used for as long as its tools are the same.
-            tools = [toolchain.tool, toolchain.site],
+            # A worker is used for as long as its tools are the same. The directory itself cannot be
+            # one: without BAZEL_TRACK_SOURCE_DIRECTORIES it has no digest.
+            tools = [toolchain.tool, toolchain.record],
             outputs = [code, report],
             env = {"HOME": "/nonexistent", "PYTHONHASHSEED": "0", "PYTHONNOUSERSITE": "1"},
             execution_requirements = {

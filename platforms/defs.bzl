@@ -101,6 +101,7 @@ def arch_tables():
         name = "archs_h_file",
         out = "archs.h",
         content = _header(),
+        visibility = ["//visibility:public"],
     )
     cc_library(
         name = "archs_h",

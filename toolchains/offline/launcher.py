@@ -29,7 +29,6 @@ def main(arguments):
         print(f"bazel {recipe.VERSION}")
         return 0
     if prefix:
-        os.environ["AOTRITON_PIP"] = str(prefix / "bin/pip")
         arguments = ["--nosystem_rc", f"--bazelrc={prefix}/bazelw.rc", *arguments]
     start(bazel, arguments)
 

@@ -158,7 +158,11 @@ def _rc(final):
         f'startup --server_javabase="{final}/jdk"',
         f'common --registry="file://{final}/registry"',
         f'common --repo_env=AOTRITON_PIP="{final}/bin/pip"',
+        f'test --test_env=BAZELW_CACHE="{final.parent}"',  # for tests that run bazelw
+        f'common --repo_env=AOTRITON_WHEELS="{final.parent}/wheels"',
     ]
+    if Path("/tmp") in final.parents:  # a sandbox has a /tmp of its own
+        lines.append(f'build --sandbox_add_mount_pair="{final}"')
     places = {module: f"share/{place}" for module, place in PACKAGED_MODULES.items()}
     places |= {module: f"modules/{module}" for module in [*STUB_MODULES, *OWN_MODULES]}
     for module, place in sorted(places.items()):

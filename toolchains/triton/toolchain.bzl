@@ -16,6 +16,7 @@ def _triton_toolchain_impl(ctx):
         vendor = ARCHS[ctx.attr.arch]["vendor"],
         wave_size = ARCHS[ctx.attr.arch]["wave_size"],
         python = PYTHON,
+        record = ctx.file.record,
         site = ctx.file.site,
         tool = ctx.file.tool,
         version = TRITON_VERSION,
@@ -25,6 +26,12 @@ triton_toolchain = rule(
     implementation = _triton_toolchain_impl,
     attrs = {
         "arch": attr.string(mandatory = True, doc = "A name of the arch table."),
+        "record": attr.label(
+            mandatory = True,
+            allow_single_file = True,
+            cfg = "exec",
+            doc = "A file that changes with the contents of site.",
+        ),
         "site": attr.label(
             mandatory = True,
             allow_single_file = True,
@@ -47,6 +54,7 @@ def triton_toolchains():
         triton_toolchain(
             name = arch + "_compiler",
             arch = arch,
+            record = "@triton_wheel//:RECORD",
             site = "@triton_wheel//:site",
             tool = "//tools/triton_compile:triton_compile.py",
         )

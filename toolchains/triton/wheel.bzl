@@ -15,6 +15,9 @@ def _triton_wheel_impl(rctx):
     if len(metadata) != 1:
         fail("%s must name triton, it brought %s" % (rctx.attr.lock, metadata))
     version = metadata[0].basename[len("triton-"):-len(".dist-info")]
+
+    # The hashes of the wheel's files, outside the directory: what tells one wheel from another.
+    rctx.file("RECORD", rctx.read(metadata[0].get_child("RECORD")))
     rctx.file("defs.bzl", '"""The Triton that is here."""\n\nTRITON_VERSION = "%s"\n' % version)
     rctx.file("BUILD.bazel", """
 load("@rules_cc//cc:defs.bzl", "cc_library")
@@ -22,7 +25,10 @@ load("@rules_python//python:defs.bzl", "py_library")
 
 package(default_visibility = ["//visibility:public"])
 
-exports_files(["site"])
+exports_files([
+    "RECORD",
+    "site",
+])
 
 py_library(
     name = "triton",

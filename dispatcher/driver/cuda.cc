@@ -1,0 +1,177 @@
+// CUDA's driver API. Declared here, because the build has no CUDA headers: the names and numbers
+// below are that API's ABI, frozen since CUDA 11.
+#include <atomic>
+#include <cstdint>
+
+#include "dispatcher/driver/driver.h"
+#include "dispatcher/driver/shared_library.h"
+#include "dispatcher/text.h"
+
+namespace aotriton::dispatcher {
+namespace {
+
+using Result = int;  // CUresult; its numbers are those of hipError_t where both have the error
+using Device = int;  // CUdevice
+using Context = void*;
+constexpr Result kCudaSuccess = 0;
+constexpr int kMultiprocessorCount = 16;        // CU_DEVICE_ATTRIBUTE_...
+constexpr int kComputeCapabilityMajor = 75;
+constexpr int kComputeCapabilityMinor = 76;
+constexpr int kMaxDynamicSharedSizeBytes = 8;   // CU_FUNC_ATTRIBUTE_...
+constexpr uint32_t kSharedWithoutAsking = 48 * 1024;
+
+struct Api {
+  SharedLibrary library;
+  Result (*Init)(unsigned int);
+  Result (*DeviceGetCount)(int*);
+  Result (*DeviceGet)(Device*, int);
+  Result (*DeviceGetAttribute)(int*, int, Device);
+  Result (*DevicePrimaryCtxRetain)(Context*, Device);
+  Result (*CtxGetCurrent)(Context*);
+  Result (*CtxGetDevice)(Device*);
+  Result (*CtxPushCurrent)(Context);
+  Result (*CtxPopCurrent)(Context*);
+  Result (*StreamGetCtx)(void*, Context*);
+  Result (*ModuleLoadData)(void**, const void*);
+  Result (*ModuleUnload)(void*);
+  Result (*ModuleGetFunction)(void**, void*, const char*);
+  Result (*FuncSetAttribute)(void*, int, int);
+  Result (*LaunchKernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**);
+  Result (*GetErrorName)(Result, const char**);
+
+  // "" or what is missing.
+  std::string Open() {
+    const std::string problem = library.Open({"libcuda.so.1", "libcuda.so"}, "libcuda.so");
+    if (!problem.empty()) return problem;
+    const char* missing = nullptr;
+    const auto bind = [&](auto* function, const char* symbol) {
+      if (!library.Bind(function, {symbol})) missing = symbol;
+    };
+    bind(&Init, "cuInit");
+    bind(&DeviceGetCount, "cuDeviceGetCount");
+    bind(&DeviceGet, "cuDeviceGet");
+    bind(&DeviceGetAttribute, "cuDeviceGetAttribute");
+    bind(&DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain");
+    bind(&CtxGetCurrent, "cuCtxGetCurrent");
+    bind(&CtxGetDevice, "cuCtxGetDevice");
+    bind(&CtxPushCurrent, "cuCtxPushCurrent_v2");
+    bind(&CtxPopCurrent, "cuCtxPopCurrent_v2");
+    bind(&StreamGetCtx, "cuStreamGetCtx");
+    bind(&ModuleLoadData, "cuModuleLoadData");
+    bind(&ModuleUnload, "cuModuleUnload");
+    bind(&ModuleGetFunction, "cuModuleGetFunction");
+    bind(&FuncSetAttribute, "cuFuncSetAttribute");
+    bind(&LaunchKernel, "cuLaunchKernel");
+    bind(&GetErrorName, "cuGetErrorName");
+    return missing != nullptr ? Text("libcuda has no ", missing) : "";
+  }
+
+  Status Check(Result result, const char* call) const {
+    if (result == kCudaSuccess) return Status();
+    const char* name = nullptr;
+    if (GetErrorName(result, &name) != kCudaSuccess || name == nullptr) name = "an unnamed error";
+    return Status(result, Text(call, " failed: ", name, " (", result, ")"));
+  }
+};
+
+class Cuda final : public Driver {
+ public:
+  explicit Cuda(const Api& api) : api_(api) {}
+
+  const char* vendor() const override { return "nvidia"; }
+
+  Status Locate(void* stream, Place* place) override {
+    // The default streams (null, and the special handles 1 and 2) belong to the current context.
+    Status status = reinterpret_cast<uintptr_t>(stream) <= 2
+                        ? api_.Check(api_.CtxGetCurrent(&place->context), "cuCtxGetCurrent")
+                        : api_.Check(api_.StreamGetCtx(stream, &place->context), "cuStreamGetCtx");
+    if (!status.ok()) return status;
+    // A thread that has not used CUDA yet: what the runtime API would do is take device 0.
+    if (place->context == nullptr) status = PrimaryContextOfDevice0(&place->context);
+    if (!status.ok()) return status;
+    intptr_t token = 0;
+    if (status = Enter(*place, &token); !status.ok()) return status;
+    status = api_.Check(api_.CtxGetDevice(&place->device), "cuCtxGetDevice");
+    Leave(token);
+    return status;
+  }
+
+  Status Describe(int device, DeviceInfo* info) override {
+    int major = 0, minor = 0;
+    struct Attribute {
+      int* value;
+      int number;
+    };
+    for (const Attribute& attribute : {Attribute{&major, kComputeCapabilityMajor}, Attribute{&minor, kComputeCapabilityMinor},
+                                       Attribute{&info->multiprocessors, kMultiprocessorCount}}) {
+      Status status = api_.Check(api_.DeviceGetAttribute(attribute.value, attribute.number, device), "cuDeviceGetAttribute");
+      if (!status.ok()) return status;
+    }
+    info->arch = Text("sm_", major, minor);
+    return Status();
+  }
+
+  // The token says whether a context was pushed.
+  Status Enter(const Place& place, intptr_t* token) override {
+    Context current = nullptr;
+    if (Status status = api_.Check(api_.CtxGetCurrent(&current), "cuCtxGetCurrent"); !status.ok()) return status;
+    *token = 0;
+    if (current == place.context) return Status();
+    if (Status status = api_.Check(api_.CtxPushCurrent(place.context), "cuCtxPushCurrent"); !status.ok()) return status;
+    *token = 1;
+    return Status();
+  }
+
+  void Leave(intptr_t token) override {
+    Context popped = nullptr;
+    if (token != 0) (void)api_.CtxPopCurrent(&popped);
+  }
+
+  Status LoadModule(const void* image, void** module) override {
+    return api_.Check(api_.ModuleLoadData(module, image), "cuModuleLoadData");
+  }
+
+  void UnloadModule(void* module) override { (void)api_.ModuleUnload(module); }
+
+  Status GetFunction(void* module, const char* symbol, uint32_t shared, void** function) override {
+    Status status = api_.Check(api_.ModuleGetFunction(function, module, symbol), "cuModuleGetFunction");
+    if (!status.ok() || shared <= kSharedWithoutAsking) return status;
+    return api_.Check(api_.FuncSetAttribute(*function, kMaxDynamicSharedSizeBytes, static_cast<int>(shared)), "cuFuncSetAttribute");
+  }
+
+  Status Launch(void* function, const LaunchShape& shape, void** arguments, void* stream) override {
+    return api_.Check(api_.LaunchKernel(function, shape.grid, 1, 1, shape.threads, 1, 1, shape.shared, stream, arguments, nullptr),
+                      "cuLaunchKernel");
+  }
+
+ private:
+  // Retained once and never released: modules live in it until the process ends.
+  Status PrimaryContextOfDevice0(Context* context) {
+    *context = primary_.load(std::memory_order_acquire);
+    if (*context != nullptr) return Status();
+    Device device = 0;
+    if (Status status = api_.Check(api_.DeviceGet(&device, 0), "cuDeviceGet"); !status.ok()) return status;
+    Status status = api_.Check(api_.DevicePrimaryCtxRetain(context, device), "cuDevicePrimaryCtxRetain");
+    if (status.ok()) primary_.store(*context, std::memory_order_release);
+    return status;
+  }
+
+  std::atomic<Context> primary_{nullptr};
+  const Api api_;
+};
+
+}  // namespace
+
+Status OpenCuda(Driver** driver) {
+  Api api = {};
+  const std::string problem = api.Open();
+  if (!problem.empty()) return Status(kNoDevice, problem);
+  if (Status status = api.Check(api.Init(0), "cuInit"); !status.ok()) return status;
+  int count = 0;
+  if (Status status = api.Check(api.DeviceGetCount(&count), "cuDeviceGetCount"); !status.ok()) return status;
+  if (count < 1) return Status(kNoDevice, "CUDA has no device");
+  *driver = new Cuda(api);  // kept for the life of the process
+  return Status();
+}
+
+}  // namespace aotriton::dispatcher

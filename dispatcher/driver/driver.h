@@ -1,0 +1,91 @@
+// The GPU runtime of this process, HIP or CUDA. Entry points are looked up at run time, so that
+// one library serves every ROCm, works on NVIDIA, and loads where there is no GPU at all.
+#ifndef AOTRITON_DISPATCHER_DRIVER_DRIVER_H_
+#define AOTRITON_DISPATCHER_DRIVER_DRIVER_H_
+
+#include <cstdint>
+#include <string>
+
+#include "dispatcher/status.h"
+
+namespace aotriton::dispatcher {
+
+// Where the work of a stream runs. Modules belong to a place: on CUDA to a context, of which a
+// device may have several; HIP has none and leaves it null.
+struct Place {
+  int device = 0;
+  void* context = nullptr;
+
+  friend bool operator<(const Place& a, const Place& b) {
+    return a.device != b.device ? a.device < b.device : a.context < b.context;
+  }
+};
+
+struct DeviceInfo {
+  std::string arch;  // as the arch table spells it: "gfx90a", "sm_90"
+  int multiprocessors = 0;
+};
+
+struct LaunchShape {
+  uint32_t grid = 0;
+  uint32_t threads = 0;
+  uint32_t shared = 0;
+};
+
+class Driver {
+ public:
+  virtual ~Driver() = default;
+
+  // The vendor as the arch table spells it.
+  virtual const char* vendor() const = 0;
+
+  // The place of `stream`; a null stream belongs to the thread's current device.
+  virtual Status Locate(void* stream, Place* place) = 0;
+
+  virtual Status Describe(int device, DeviceInfo* info) = 0;
+
+  // Makes `place` the thread's current one. `token` is what Leave() needs to undo it.
+  virtual Status Enter(const Place& place, intptr_t* token) = 0;
+  virtual void Leave(intptr_t token) = 0;
+
+  // These work on the current place. `image` must stay valid as long as the module.
+  virtual Status LoadModule(const void* image, void** module) = 0;
+  virtual void UnloadModule(void* module) = 0;
+  virtual Status GetFunction(void* module, const char* symbol, uint32_t shared, void** function) = 0;
+  virtual Status Launch(void* function, const LaunchShape& shape, void** arguments, void* stream) = 0;
+};
+
+// Keeps `place` current while it lives.
+class CurrentPlace {
+ public:
+  explicit CurrentPlace(Driver* driver) : driver_(driver) {}
+  ~CurrentPlace() {
+    if (is_entered_) driver_->Leave(token_);
+  }
+  CurrentPlace(const CurrentPlace&) = delete;
+  CurrentPlace& operator=(const CurrentPlace&) = delete;
+
+  Status Enter(const Place& place) {
+    Status status = driver_->Enter(place, &token_);
+    is_entered_ = status.ok();
+    return status;
+  }
+
+ private:
+  Driver* const driver_;
+  intptr_t token_ = 0;
+  bool is_entered_ = false;
+};
+
+// The driver of this process: AMD if HIP has a device, else NVIDIA if CUDA has one, else
+// kNoDevice. A driver once found stays; its absence is asked anew each time, because a program
+// may load its GPU runtime, or be given its GPU, after the first call.
+Status FindDriver(Driver** driver);
+
+// The two candidates; `driver` lives as long as the process.
+Status OpenHip(Driver** driver);
+Status OpenCuda(Driver** driver);
+
+}  // namespace aotriton::dispatcher
+
+#endif  // AOTRITON_DISPATCHER_DRIVER_DRIVER_H_

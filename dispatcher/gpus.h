@@ -1,0 +1,47 @@
+// The GPUs of this process, and what is known about each.
+#ifndef AOTRITON_DISPATCHER_GPUS_H_
+#define AOTRITON_DISPATCHER_GPUS_H_
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "dispatcher/attn_fwd_triton.h"
+#include "dispatcher/driver/driver.h"
+#include "dispatcher/status.h"
+#include "platforms/archs.h"
+
+namespace aotriton::dispatcher {
+
+class Gpu {
+ public:
+  Gpu(const DeviceInfo& info, const platforms::Arch* arch) : info_(info), arch_(arch) {}
+
+  const DeviceInfo& info() const { return info_; }
+
+  // Its row of the arch table; kNoBinaryForGpu, with the archs that have one, if it has none.
+  Status Arch(const platforms::Arch** arch) const;
+
+  // The backend of attn_fwd for this GPU, from the pack that is found at the first success.
+  Status AttnFwd(const AttnFwdTriton** backend);
+
+ private:
+  const DeviceInfo info_;
+  const platforms::Arch* const arch_;  // may be null
+  std::mutex mutex_;
+  std::atomic<const AttnFwdTriton*> attn_fwd_{nullptr};
+  std::shared_ptr<const AttnFwdTriton> attn_fwd_owner_;
+};
+
+// Where `stream` runs. `gpu` lives as long as the process.
+struct StreamPlace {
+  Driver* driver = nullptr;
+  Place place;
+  Gpu* gpu = nullptr;
+};
+Status Locate(void* stream, StreamPlace* out);
+
+}  // namespace aotriton::dispatcher
+
+#endif  // AOTRITON_DISPATCHER_GPUS_H_

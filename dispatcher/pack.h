@@ -1,0 +1,117 @@
+// Reads a pack: the code objects of one kernel for one arch. docs/pack_format.md is the format.
+//
+// A pack is untrusted: Open() checks every number of the index against what it points into, so
+// that everything behind it reads without a check. The index is read into memory, not mapped:
+// then the bytes that were checked are the bytes that are used, and a file that is overwritten
+// in place later costs an error of one load, not a SIGBUS.
+#ifndef AOTRITON_DISPATCHER_PACK_H_
+#define AOTRITON_DISPATCHER_PACK_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+
+#include "dispatcher/status.h"
+
+namespace aotriton::dispatcher {
+
+// Bytes without the zero fill of std::vector: a record may announce a large size and lie.
+struct Bytes {
+  std::unique_ptr<unsigned char[]> data;
+  size_t size = 0;
+};
+
+class Pack {
+ public:
+  struct Functional {
+    uint32_t number, blob;
+    uint32_t first_argument, argument_count;
+    uint32_t first_variant, variant_count;
+    uint32_t first_choice, choice_count;
+  };
+  struct Argument {
+    const char* name;
+    const char* type;
+  };
+  struct Variant {
+    const char* symbol;
+    uint32_t offset, size;  // of the code object in its functional's unpacked blob
+    uint32_t threads, shared;
+    const char* hash;
+  };
+
+  // Failures: kFileNotFound if there is no such file, kInvalidImage if it is not an intact pack.
+  static Status Open(const std::string& path, std::shared_ptr<const Pack>* pack);
+
+  ~Pack();
+  Pack(const Pack&) = delete;
+  Pack& operator=(const Pack&) = delete;
+
+  const std::string& path() const { return path_; }
+
+  // The value of a META key; "" if the pack has none.
+  const char* Meta(const char* key) const;
+
+  uint32_t axis_count() const { return axes_.count; }
+  const char* axis_name(uint32_t axis) const { return String(Word(axes_, axis, 0)); }
+  uint32_t axis_value_count(uint32_t axis) const { return Word(axes_, axis, 2); }
+  const char* axis_value(uint32_t axis, uint32_t value) const {
+    return String(Word(values_, Word(axes_, axis, 1) + value, 0));
+  }
+
+  uint32_t functional_count() const { return functionals_.count; }
+  Functional functional(uint32_t index) const;
+  // The index of the functional with this number; -1 if the pack does not have it.
+  int64_t FindFunctional(uint64_t number) const;
+
+  // Indexes of these count from the start of their section.
+  uint32_t argument_count() const { return arguments_.count; }
+  uint32_t variant_count() const { return variants_.count; }
+  Argument argument(uint32_t index) const;
+  Variant variant(uint32_t index) const;
+  bool Constant(uint32_t variant, const char* name, int32_t* value) const;
+
+  // The variant that the tuning table names for this length.
+  uint32_t Choose(const Functional& functional, int64_t seqlen_q) const;
+
+  // Unpacks the code object of a variant of `functional`.
+  Status LoadCode(const Functional& functional, uint32_t variant, Bytes* code) const;
+
+ private:
+  struct Section {
+    uint32_t offset = 0;  // in index_
+    uint32_t record_size = 0;
+    uint32_t count = 0;
+  };
+
+  explicit Pack(std::string path) : path_(std::move(path)) {}
+
+  // Each returns "" or what is wrong.
+  std::string ReadIndex();
+  std::string FindSections(uint32_t section_count);
+  std::string CheckStrings();
+  std::string CheckAxes() const;
+  std::string CheckFunctionals() const;
+  std::string CheckVariants() const;
+  std::string CheckBlobs() const;
+
+  uint32_t Load32(size_t offset) const;
+  uint32_t Word(const Section& section, uint32_t record, uint32_t word) const {
+    return Load32(section.offset + size_t{section.record_size} * record + 4 * word);
+  }
+  const char* String(uint32_t offset) const {
+    return reinterpret_cast<const char*>(index_.data.get()) + strings_.offset + offset;
+  }
+
+  std::string path_;
+  int file_ = -1;
+  uint64_t file_size_ = 0;
+  Bytes index_;  // index_size bytes from kIndexOffset on
+  Section strings_, meta_, axes_, values_, functionals_, arguments_, variants_, constants_, choices_, blobs_;
+};
+
+}  // namespace aotriton::dispatcher
+
+#endif  // AOTRITON_DISPATCHER_PACK_H_

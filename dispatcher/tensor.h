@@ -1,0 +1,34 @@
+// A tensor of a call, as every API hands it to the dispatcher.
+#ifndef AOTRITON_DISPATCHER_TENSOR_H_
+#define AOTRITON_DISPATCHER_TENSOR_H_
+
+#include <cstdint>
+
+namespace aotriton::dispatcher {
+
+// The numbers of aotriton::DType and of the C ABI. Any other number may arrive.
+enum DType : int32_t { kFloat32 = 1, kFloat16 = 2, kBFloat16 = 3 };
+
+struct Tensor {
+  static constexpr int kMaxRank = 4;
+
+  void* data = nullptr;
+  int32_t dtype = 0;
+  int32_t rank = 0;
+  int64_t sizes[kMaxRank] = {};    // of a rank r tensor the first r count
+  int64_t strides[kMaxRank] = {};  // in elements
+};
+
+// The axis value and pointer type of `dtype`, "fp16"; nullptr if it is none of the three.
+inline const char* DTypeName(int32_t dtype) {
+  switch (dtype) {
+    case kFloat32: return "fp32";
+    case kFloat16: return "fp16";
+    case kBFloat16: return "bf16";
+  }
+  return nullptr;
+}
+
+}  // namespace aotriton::dispatcher
+
+#endif  // AOTRITON_DISPATCHER_TENSOR_H_

@@ -1,0 +1,453 @@
+// The C, v2 and v3 APIs on fake GPUs. Every test takes devices of its own: what the library
+// learns of a device it keeps.
+#include <aotriton/aotriton.h>
+#include <aotriton/flash.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "tests/dispatch/allocations.h"
+#include "tests/dispatch/fake_hip.h"
+#include "tests/dispatch/support.h"
+
+namespace {
+
+using support::Call;
+using support::Images;
+namespace v2 = aotriton::v2::flash;
+namespace v3 = aotriton::v3::flash;
+
+bool Contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+int CurrentDevice() {
+  int device = -1;
+  EXPECT_EQ(hipGetDevice(&device), hipSuccess);
+  return device;
+}
+
+class ApiTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* arch : {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"}) images_.Install(arch);
+    device_ = fake_hip::AddDevice("gfx942:sramecc+:xnack-");
+    stream_ = fake_hip::AddStream(device_);
+    ASSERT_EQ(hipSetDevice(device_), hipSuccess);
+    fake_hip::Clear();
+  }
+
+  Images images_;
+  int device_ = 0;
+  hipStream_t stream_ = nullptr;
+};
+
+aotriton::TensorView<4> View(const aotriton_tensor& t) {
+  std::array<uint64_t, 4> sizes, strides;
+  for (int i = 0; i < 4; ++i) {
+    sizes[i] = static_cast<uint64_t>(t.sizes[i]);
+    strides[i] = static_cast<uint64_t>(t.strides[i]);
+  }
+  return {reinterpret_cast<intptr_t>(t.data), sizes, strides, static_cast<aotriton::DType>(t.dtype)};
+}
+
+// What a caller leaves in a view that it does not use: a null base and anything else.
+template <int Rank>
+aotriton::TensorView<Rank> GarbageNull() {
+  std::array<uint64_t, Rank> garbage;
+  garbage.fill(0xDEADBEEFDEADBEEF);
+  return {0, garbage, garbage, static_cast<aotriton::DType>(99)};
+}
+
+v3::attn_fwd_params Params() {
+  const aotriton_attn_fwd_args args = Call();
+  v3::attn_fwd_params params;
+  params.Q = View(args.q);
+  params.K = View(args.k);
+  params.V = View(args.v);
+  params.Out = View(args.out);
+  params.L = {0x50000, {16, 1000}, {0xDEAD, 0xDEAD}, aotriton::kFloat32};  // strides are not read
+  params.B = GarbageNull<4>();
+  params.A = GarbageNull<2>();
+  params.cu_seqlens_q = params.cu_seqlens_k = GarbageNull<1>();
+  params.encoded_softmax = GarbageNull<4>();
+  params.Sm_scale = 0.25f;
+  return params;
+}
+
+TEST_F(ApiTest, LaunchesOnce) {
+  aotriton_attn_fwd_args args = Call();
+  ASSERT_EQ(aotriton_attn_fwd(&args, stream_), 0) << aotriton_last_error();
+  EXPECT_STREQ(aotriton_last_error(), "");
+  ASSERT_EQ(fake_hip::Launches().size(), 1u);
+  const fake_hip::Launch launch = fake_hip::Launches()[0];
+  EXPECT_EQ(launch.id, "bf16.64.0.aligned.m128");
+  EXPECT_EQ(launch.symbol, "attn_fwd");
+  EXPECT_EQ(launch.stream, stream_);
+  EXPECT_EQ(launch.device, device_);
+  EXPECT_EQ(launch.grid[0], 8u * 8 * 2);
+  EXPECT_EQ(launch.grid[1] * launch.grid[2], 1u);
+  EXPECT_EQ(launch.block[0], 256u);
+  EXPECT_EQ(launch.block[1] * launch.block[2], 1u);
+  EXPECT_EQ(launch.shared, 8192u);
+  EXPECT_EQ(launch.arguments.at("Q").pointer(), args.q.data);
+  EXPECT_EQ(launch.arguments.at("L").pointer(), args.logsumexp.data);
+  EXPECT_EQ(launch.arguments.at("sm_scale").real(), 0.125f);
+  EXPECT_EQ(launch.arguments.at("stride_qz").integer(), 8 * 1000 * 64);
+  EXPECT_EQ(launch.arguments.at("num_head_k").integer(), 2);
+  EXPECT_EQ(launch.arguments.at("store_lse").integer(), 1);
+  EXPECT_EQ(launch.arguments.at("profile_scratch").pointer(), nullptr);
+}
+
+TEST_F(ApiTest, LoadsACodeObjectOncePerDevice) {
+  aotriton_attn_fwd_args args = Call();
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(aotriton_attn_fwd(&args, stream_), 0);
+  EXPECT_EQ(fake_hip::Loads().size(), 1u);
+  args = Call(AOTRITON_BFLOAT16, {2, 8, 100, 64}, 2, 700, 64);  // the other choice
+  for (int i = 0; i < 2; ++i) ASSERT_EQ(aotriton_attn_fwd(&args, stream_), 0);
+  EXPECT_EQ(fake_hip::Loads().size(), 2u);
+  const int twin = fake_hip::AddDevice("gfx942");
+  const hipStream_t twin_stream = fake_hip::AddStream(twin);
+  for (int i = 0; i < 2; ++i) ASSERT_EQ(aotriton_attn_fwd(&args, twin_stream), 0) << aotriton_last_error();
+  ASSERT_EQ(fake_hip::Loads().size(), 3u);
+  EXPECT_EQ(fake_hip::Loads()[2].device, twin);
+  EXPECT_EQ(fake_hip::Loads()[2].hash, fake_hip::Loads()[1].hash);
+  EXPECT_EQ(fake_hip::Launches().size(), 7u);
+}
+
+TEST_F(ApiTest, FollowsTheStreamNotTheCurrentDevice) {
+  const int other = fake_hip::AddDevice("gfx1100");
+  const hipStream_t other_stream = fake_hip::AddStream(other);
+  aotriton_attn_fwd_args args = Call();
+  ASSERT_EQ(aotriton_attn_fwd(&args, other_stream), 0) << aotriton_last_error();
+  EXPECT_EQ(CurrentDevice(), device_);
+  ASSERT_EQ(aotriton_attn_fwd(&args, stream_), 0) << aotriton_last_error();
+  ASSERT_EQ(aotriton_attn_fwd(&args, nullptr), 0) << aotriton_last_error();
+  ASSERT_EQ(fake_hip::Launches().size(), 3u);
+  EXPECT_EQ(fake_hip::Launches()[0].device, other);
+  EXPECT_EQ(fake_hip::Launches()[1].device, device_);
+  EXPECT_EQ(fake_hip::Launches()[2].device, device_);
+  // A refusal restores it too.
+  fake_hip::Fail("hipModuleLaunchKernel", hipErrorOutOfMemory, 1);
+  EXPECT_EQ(aotriton_attn_fwd(&args, other_stream), hipErrorOutOfMemory);
+  EXPECT_STREQ(aotriton_last_error(), "hipModuleLaunchKernel failed: hipErrorOutOfMemory (2)");
+  EXPECT_EQ(CurrentDevice(), device_);
+}
+
+TEST_F(ApiTest, AFailedLoadLeavesNothingBehind) {
+  aotriton_attn_fwd_args args = Call();
+  for (const char* call : {"hipModuleLoadData", "hipModuleGetFunction"}) {
+    fake_hip::Fail(call, hipErrorOutOfMemory, 1);
+    EXPECT_EQ(aotriton_attn_fwd(&args, stream_), hipErrorOutOfMemory);
+    const std::string text = aotriton_last_error();
+    EXPECT_TRUE(Contains(text, std::string(call) + " failed: hipErrorOutOfMemory (2), for the code object attn_fwd (")) << text;
+    EXPECT_TRUE(Contains(text, images_.PathOf("gfx942"))) << text;
+  }
+  EXPECT_EQ(fake_hip::Calls("hipModuleUnload"), 1);
+  EXPECT_TRUE(fake_hip::Launches().empty());
+  EXPECT_EQ(aotriton_attn_fwd(&args, stream_), 0);
+  EXPECT_EQ(fake_hip::Launches().size(), 1u);
+}
+
+TEST_F(ApiTest, AFailedLookUpOfTheDeviceLeavesNothingBehind) {
+  for (const char* call : {"hipStreamGetDevice", "hipGetDevicePropertiesR0600", "hipGetDevice"}) {
+    fake_hip::Fail(call, hipErrorInvalidDevice, 1);
+    aotriton_attn_fwd_args args = Call();
+    EXPECT_EQ(aotriton_attn_fwd(&args, stream_), hipErrorInvalidDevice) << call;
+    EXPECT_TRUE(Contains(aotriton_last_error(), "failed: hipErrorInvalidDevice (101)")) << aotriton_last_error();
+    EXPECT_EQ(aotriton_attn_fwd(&args, stream_), 0) << call << aotriton_last_error();
+    device_ = fake_hip::AddDevice("gfx942");
+    stream_ = fake_hip::AddStream(device_);
+  }
+}
+
+TEST_F(ApiTest, PrepareThenCallLoadsNothing) {
+  aotriton_attn_fwd_args args = Call();
+  ASSERT_EQ(aotriton_attn_fwd_prepare(&args, stream_), 0) << aotriton_last_error();
+  EXPECT_TRUE(fake_hip::Launches().empty());
+  EXPECT_EQ(fake_hip::Loads().size(), 1u);
+  fake_hip::Fail("hipModuleLoadData", hipErrorStreamCaptureUnsupported, 1000);
+  fake_hip::Fail("hipGetDevicePropertiesR0600", hipErrorStreamCaptureUnsupported, 1000);
+  EXPECT_EQ(aotriton_attn_fwd(&args, stream_), 0) << aotriton_last_error();
+  EXPECT_EQ(fake_hip::Launches().size(), 1u);
+}
+
+TEST_F(ApiTest, APreparedCallAllocatesNothing) {
+  aotriton_attn_fwd_args args = Call();
+  const hipStream_t stream = fake_hip::AddStream(fake_hip::AddDevice("gfx950"));
+  for (int i = 0; i < 2; ++i) ASSERT_EQ(aotriton_attn_fwd_prepare(&args, stream), 0) << aotriton_last_error();
+  const int before = AllocationsOfThisThread();
+  // All of a call but the launch, which the fake runtime would log.
+  const aotriton_status status = aotriton_attn_fwd_prepare(&args, stream);
+  const int after = AllocationsOfThisThread();
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(after - before, 0);
+}
+
+TEST_F(ApiTest, SupportedLoadsNothing) {
+  aotriton_attn_fwd_args args = Call();
+  EXPECT_EQ(aotriton_attn_fwd_supported(&args, stream_), 0);
+  EXPECT_TRUE(fake_hip::Loads().empty());
+  args.q.dtype = 22;
+  EXPECT_EQ(aotriton_attn_fwd_supported(&args, stream_), hipErrorNotSupported);
+  EXPECT_TRUE(Contains(aotriton_last_error(), "q has dtype 22"));
+}
+
+TEST_F(ApiTest, AMissingPackIsNamedAndLookedForAgain) {
+  unlink(images_.PathOf("gfx942").c_str());
+  aotriton_attn_fwd_args args = Call();
+  EXPECT_EQ(aotriton_attn_fwd(&args, stream_), hipErrorFileNotFound);
+  EXPECT_EQ(std::string(aotriton_last_error()),
+            "there is no pack of attn_fwd for this GPU, gfx942: tried " + images_.PathOf("gfx942") +
+                ". Install aotriton.images/amd-gfx942 beside the library, or set AOTRITON_IMAGES to the aotriton.images that has it");
+  EXPECT_EQ(v2::check_gpu(stream_), hipErrorFileNotFound);
+  images_.Install("gfx942");
+  EXPECT_EQ(v2::check_gpu(stream_), hipSuccess);
+  EXPECT_EQ(aotriton_attn_fwd(&args, stream_), 0) << aotriton_last_error();
+}
+
+TEST_F(ApiTest, ADamagedPackIsNamedAndReadAgain) {
+  std::string bytes = support::ReadFile(support::PackOf("gfx942"));
+  bytes[300] ^= 1;
+  support::WriteFile(images_.PathOf("gfx942"), bytes);
+  aotriton_attn_fwd_args args = Call();
+  EXPECT_EQ(aotriton_attn_fwd(&args, stream_), hipErrorInvalidImage);
+  EXPECT_EQ(std::string(aotriton_last_error()), "the pack " + images_.PathOf("gfx942") +
+                                                    " is damaged: the CRC-32 of its index differs from its header's. Copy or build it again");
+  images_.Install("gfx942", support::BadPack("other_abi"));
+  EXPECT_EQ(aotriton_attn_fwd(&args, stream_), hipErrorInvalidImage);
+  EXPECT_TRUE(Contains(aotriton_last_error(), "do not belong together: its abi is \"999\"")) << aotriton_last_error();
+  images_.Install("gfx942");
+  EXPECT_EQ(aotriton_attn_fwd(&args, stream_), 0) << aotriton_last_error();
+}
+
+TEST_F(ApiTest, ACodeObjectThatTheGpuRefusesIsNamed) {
+  aotriton_attn_fwd_args args = Call();
+  images_.Install("gfx942", support::BadPack("no_code"));
+  EXPECT_EQ(aotriton_attn_fwd(&args, stream_), hipErrorInvalidImage);
+  EXPECT_TRUE(Contains(aotriton_last_error(), "hipModuleLoadData failed: hipErrorInvalidImage (200), for the code object attn_fwd (23 bytes, "))
+      << aotriton_last_error();
+}
+
+TEST_F(ApiTest, ASymbolThatTheCodeObjectLacksIsNamed) {
+  aotriton_attn_fwd_args args = Call();
+  images_.Install("gfx942", support::BadPack("other_symbol"));
+  EXPECT_EQ(aotriton_attn_fwd(&args, stream_), hipErrorNotFound);
+  EXPECT_TRUE(Contains(aotriton_last_error(), "hipModuleGetFunction failed: hipErrorNotFound (500), for the code object attn_bwd"))
+      << aotriton_last_error();
+}
+
+TEST_F(ApiTest, UnknownArchsAreRefusedWithTheKnownOnes) {
+  for (const char* arch : {"gfx900", "", "sm_90", ":xnack-"}) {
+    const hipStream_t stream = fake_hip::AddStream(fake_hip::AddDevice(arch));
+    aotriton_attn_fwd_args args = Call();
+    const std::string name = arch[0] == ':' ? "" : arch;
+    EXPECT_EQ(aotriton_attn_fwd(&args, stream), hipErrorNoBinaryForGpu) << arch;
+    EXPECT_TRUE(Contains(aotriton_last_error(), "the GPU has arch \"" + name + "\"; the library knows ")) << aotriton_last_error();
+    EXPECT_TRUE(Contains(aotriton_last_error(), "gfx942")) << aotriton_last_error();
+    EXPECT_EQ(v2::check_gpu(stream), hipErrorNoBinaryForGpu);
+    EXPECT_EQ(aotriton::getGpuFromStream(stream), aotriton::GPU_ARCH_UNKNOWN);
+    EXPECT_FALSE(aotriton::isArchExperimentallySupported(stream));
+  }
+}
+
+TEST_F(ApiTest, AnswersQuestionsAboutGpus) {
+  const int device = fake_hip::AddDevice("gfx90a:sramecc+:xnack-", 110);
+  const hipStream_t stream = fake_hip::AddStream(device);
+  EXPECT_EQ(aotriton::getGpuFromStream(stream), aotriton::GPU_AMD_ARCH_GFX90A_MOD0);
+  EXPECT_EQ(aotriton::getGpuFromStream(stream_), aotriton::GPU_AMD_ARCH_GFX942_MOD0);
+  EXPECT_EQ(aotriton::Gpu2VendorArch(aotriton::GPU_AMD_ARCH_GFX90A_MOD0), aotriton::CAT32(0x1002, 0x90a));
+  EXPECT_FALSE(aotriton::isArchExperimentallySupported(stream));
+  EXPECT_FALSE(aotriton::isArchTechPreview(stream));
+  EXPECT_EQ(aotriton::getMultiProcessorCount(stream), 110);
+  fake_hip::Fail("hipStreamGetDevice", hipErrorInvalidDevice, 1);
+  EXPECT_EQ(aotriton::getMultiProcessorCount(stream), 40);
+  EXPECT_EQ(v2::check_gpu(stream), hipSuccess);
+
+  char arch[16];
+  EXPECT_EQ(aotriton_gpu_arch(stream, arch, sizeof(arch)), 0);
+  EXPECT_STREQ(arch, "gfx90a");
+  EXPECT_EQ(aotriton_gpu_arch(stream, arch, 6), hipErrorInvalidValue);
+  EXPECT_STREQ(aotriton_last_error(), "size is 6; \"gfx90a\" needs 7");
+  EXPECT_EQ(aotriton_gpu_arch(stream, arch, 7), 0);
+  EXPECT_EQ(aotriton_gpu_arch(stream, nullptr, 7), hipErrorInvalidValue);
+  EXPECT_STREQ(aotriton_version(), "0.12.0");
+}
+
+TEST_F(ApiTest, ChecksTheCStruct) {
+  EXPECT_EQ(aotriton_attn_fwd(nullptr, stream_), hipErrorInvalidValue);
+  EXPECT_STREQ(aotriton_last_error(), "args is null");
+  aotriton_attn_fwd_args args = Call();
+  args.struct_size = 8;
+  EXPECT_EQ(aotriton_attn_fwd(&args, stream_), hipErrorInvalidValue);
+  EXPECT_TRUE(Contains(aotriton_last_error(), "args->struct_size is 8; it must be sizeof(aotriton_attn_fwd_args), ")) << aotriton_last_error();
+
+  // A caller built against a later header: fields that this library does not know must be 0.
+  struct {
+    aotriton_attn_fwd_args args;
+    uint64_t later;
+  } longer = {Call(), 0};
+  longer.args.struct_size = sizeof(longer);
+  EXPECT_EQ(aotriton_attn_fwd(&longer.args, stream_), 0) << aotriton_last_error();
+  longer.later = 1;
+  EXPECT_EQ(aotriton_attn_fwd(&longer.args, stream_), hipErrorNotSupported);
+  EXPECT_TRUE(Contains(aotriton_last_error(), "Use a newer library")) << aotriton_last_error();
+}
+
+TEST_F(ApiTest, IgnoresWindowsThatAreNotOn) {
+  aotriton_attn_fwd_args args = Call();
+  args.window_left = args.window_right = 77;
+  ASSERT_EQ(aotriton_attn_fwd(&args, stream_), 0);
+  args.is_windowed = 1;
+  ASSERT_EQ(aotriton_attn_fwd(&args, stream_), 0);
+  EXPECT_EQ(fake_hip::Launches()[0].id, "bf16.64.0.aligned.m128");
+  EXPECT_EQ(fake_hip::Launches()[1].id, "bf16.64.1.aligned.m128");
+  EXPECT_EQ(fake_hip::Launches()[1].arguments.at("window_left").integer(), 77);
+}
+
+TEST_F(ApiTest, EmptyOutputSucceedsAndLaunchesNothing) {
+  aotriton_attn_fwd_args args = Call(AOTRITON_FLOAT16, {0, 8, 10, 64}, 2, 10, 64);
+  args.q.data = args.k.data = args.v.data = args.out.data = nullptr;
+  EXPECT_EQ(aotriton_attn_fwd(&args, stream_), 0) << aotriton_last_error();
+  EXPECT_TRUE(fake_hip::Launches().empty());
+}
+
+TEST_F(ApiTest, V3TakesVersion3) {
+  v3::attn_fwd_params params = Params();
+  params.causal_type = v3::CausalType::WindowedAttention;
+  params.window_left = 128;
+  params.window_right = v3::WindowValue::BottomRightAligned;
+  ASSERT_EQ(v3::attn_fwd(params, v3::attn_fwd_params::kVersion, stream_), hipSuccess) << aotriton_last_error();
+  ASSERT_EQ(fake_hip::Launches().size(), 1u);
+  const fake_hip::Launch launch = fake_hip::Launches()[0];
+  EXPECT_EQ(launch.id, "bf16.64.1.aligned.m128");
+  EXPECT_EQ(launch.arguments.at("window_left").integer(), 128);
+  EXPECT_EQ(launch.arguments.at("window_right").integer(), -2147483646);
+  EXPECT_EQ(launch.arguments.at("sm_scale").real(), 0.25f);
+  EXPECT_EQ(launch.arguments.at("L").pointer(), reinterpret_cast<void*>(0x50000));
+  const v3::attn_options options;
+  EXPECT_EQ(v3::attn_fwd(params, 3, stream_, &options), hipSuccess);
+}
+
+TEST_F(ApiTest, V3TakesVersion1) {
+  // The older struct: the same bytes up to 576, then without 64 bytes of seq_strides.
+  v3::attn_fwd_params params = Params();
+  params.causal_type = v3::CausalType::WindowedAttention;
+  params.window_left = -5;
+  params.window_right = 9;
+  alignas(16) unsigned char old[768 + 64];
+  memset(old, 0xA5, sizeof(old));  // what lies behind the caller's object
+  memcpy(old, &params, 576);
+  memcpy(old + 576, reinterpret_cast<const unsigned char*>(&params) + 640, 768 - 576);
+  ASSERT_EQ(v3::attn_fwd(reinterpret_cast<const v3::attn_fwd_params&>(old), 1, stream_), hipSuccess) << aotriton_last_error();
+  const fake_hip::Launch launch = fake_hip::Launches().at(0);
+  EXPECT_EQ(launch.id, "bf16.64.1.aligned.m128");
+  EXPECT_EQ(launch.arguments.at("window_left").integer(), -5);
+  EXPECT_EQ(launch.arguments.at("window_right").integer(), 9);
+  EXPECT_EQ(launch.arguments.at("Out").pointer(), reinterpret_cast<void*>(0x40000));
+}
+
+TEST_F(ApiTest, V3RefusesByName) {
+  struct Case {
+    void (*spoil)(v3::attn_fwd_params*);
+    hipError_t code;
+    const char* text;
+  };
+  const Case cases[] = {
+      {[](v3::attn_fwd_params* p) { p->B = p->Q; }, hipErrorNotSupported, "B (bias) is given; this library does not support it yet: pass a null view"},
+      {[](v3::attn_fwd_params* p) { p->A = p->L; }, hipErrorNotSupported, "A (alibi slopes) is given; this library does not support it yet: pass a null view"},
+      {[](v3::attn_fwd_params* p) { p->cu_seqlens_q = {64, {3}, {1}, aotriton::kInt32}; }, hipErrorNotSupported, "cu_seqlens_q is given; this library does not support it yet: pass a null view"},
+      {[](v3::attn_fwd_params* p) { p->cu_seqlens_k = {64, {3}, {1}, aotriton::kInt32}; }, hipErrorNotSupported, "cu_seqlens_k is given; this library does not support it yet: pass a null view"},
+      {[](v3::attn_fwd_params* p) { p->seq_strides_k = {64, {3}, {1}, aotriton::kInt32}; }, hipErrorNotSupported, "seq_strides_k is given; this library does not support it yet: pass a null view"},
+      {[](v3::attn_fwd_params* p) { p->encoded_softmax = p->Q; }, hipErrorNotSupported, "encoded_softmax is given; this library does not support it yet: pass a null view"},
+      {[](v3::attn_fwd_params* p) { p->dropout_p = 0.5f; }, hipErrorNotSupported, "dropout_p is 0.500000; this library does not support dropout yet: it must be 0"},
+      {[](v3::attn_fwd_params* p) { p->varlen_type = 2; }, hipErrorNotSupported, "varlen_type is 2; this library does not support variable lengths yet: it must be 0 (None)"},
+      {[](v3::attn_fwd_params* p) { p->causal_type = 1; }, hipErrorNotSupported, "causal_type is 1; it must be 0 (None) or 3 (WindowedAttention)"},
+      {[](v3::attn_fwd_params* p) { p->K = {}; }, hipErrorInvalidValue, "k is null; a device pointer is required"},
+      {[](v3::attn_fwd_params* p) { p->V = {0x30000, {2, 2, 700, 64}, {89600, 44800, 64, 2}, aotriton::kBFloat16}; }, hipErrorInvalidValue, "v has last stride 2; it must be 1"},
+      {[](v3::attn_fwd_params* p) { p->Q = {0x30000, {2, 8, 1000, 64}, {512000, 64000, 64, 1}, static_cast<aotriton::DType>(4)}; }, hipErrorNotSupported, "q has dtype 4; supported are fp32 (1), fp16 (2) and bf16 (3)"},
+      {[](v3::attn_fwd_params* p) { p->L = {0x50000, {16, 999}, {999, 1}, aotriton::kFloat32}; }, hipErrorInvalidValue, "logsumexp has sizes (16, 999); it must be (2, 8, 1000) or (16, 1000): batch, num_head_q, seqlen_q"},
+  };
+  for (const Case& c : cases) {
+    v3::attn_fwd_params params = Params();
+    c.spoil(&params);
+    EXPECT_EQ(v3::attn_fwd(params, 3, stream_), c.code) << c.text;
+    EXPECT_STREQ(aotriton_last_error(), c.text);
+  }
+  for (int version : {0, 2, 4, -1}) {
+    EXPECT_EQ(v3::attn_fwd(Params(), version, stream_), hipErrorInvalidSymbol);
+    EXPECT_EQ(aotriton_last_error(), "params_version is " + std::to_string(version) +
+                                         "; this library knows 1 (AOTriton 0.10 and 0.11) and 3 (0.12 and 0.13)");
+  }
+  v3::attn_options options;
+  options.force_backend_index = 1;
+  EXPECT_EQ(v3::attn_fwd(Params(), 3, stream_, &options), hipErrorNotSupported);
+  EXPECT_STREQ(aotriton_last_error(), "force_backend_index is 1; it must be -1 (the library chooses) or 0 (Triton)");
+  EXPECT_TRUE(fake_hip::Launches().empty());
+}
+
+TEST_F(ApiTest, V3IgnoresWhatCallersLeaveUnset) {
+  v3::attn_fwd_params params = Params();
+  params.causal_type = v3::CausalType::None;
+  params.window_left = params.window_right = -1234567;
+  params.Max_seqlen_q = params.Max_seqlen_k = -77;
+  params.philox_seed_ptr = {1, aotriton::kInt64};  // with no dropout these may be host addresses, or nonsense
+  params.philox_offset1 = {1, aotriton::kUInt64};
+  params.philox_seed_output = params.philox_offset_output = {3, aotriton::kInt64};
+  params.persistent_atomic_counter = {5, aotriton::kInt32};
+  EXPECT_EQ(v3::attn_fwd(params, 3, stream_), hipSuccess) << aotriton_last_error();
+  params.L = aotriton::TensorView<2>::get_null_tensor(aotriton::kFloat16);
+  EXPECT_EQ(v3::attn_fwd(params, 3, stream_), hipSuccess) << aotriton_last_error();
+  EXPECT_EQ(fake_hip::Launches().at(0).id, "bf16.64.0.aligned.m128");
+  EXPECT_EQ(fake_hip::Launches().at(1).arguments.at("store_lse").integer(), 0);
+}
+
+TEST_F(ApiTest, V2Forward) {
+  const aotriton_attn_fwd_args args = Call();
+  const auto call = [&](bool is_causal, v2::T4 bias, float dropout_p, v2::T4 encoded_softmax) {
+    return v2::attn_fwd(View(args.q), View(args.k), View(args.v), bias, 0.5f, {0x50000, {16, 1000}, {1000, 1}, aotriton::kFloat32},
+                        View(args.out), dropout_p, {1, aotriton::kInt64}, {2, aotriton::kUInt64}, 7, {}, {}, encoded_softmax, is_causal,
+                        {}, stream_);
+  };
+  ASSERT_EQ(call(false, GarbageNull<4>(), 0, GarbageNull<4>()), hipSuccess) << aotriton_last_error();
+  ASSERT_EQ(call(true, {}, 0, {}), hipSuccess) << aotriton_last_error();
+  EXPECT_EQ(fake_hip::Launches().at(0).id, "bf16.64.0.aligned.m128");
+  const fake_hip::Launch causal = fake_hip::Launches().at(1);
+  EXPECT_EQ(causal.id, "bf16.64.1.aligned.m128");
+  EXPECT_EQ(causal.arguments.at("window_left").integer(), -2147483647);
+  EXPECT_EQ(causal.arguments.at("window_right").integer(), -2147483647);
+  EXPECT_EQ(call(false, View(args.q), 0, {}), hipErrorNotSupported);
+  EXPECT_STREQ(aotriton_last_error(), "b (bias) is given; this library does not support it yet: pass a null view");
+  EXPECT_EQ(call(false, {}, 0.1f, {}), hipErrorNotSupported);
+  EXPECT_EQ(call(false, {}, 0, View(args.q)), hipErrorNotSupported);
+}
+
+TEST_F(ApiTest, ManyThreadsAtOnce) {
+  const int devices[] = {device_, fake_hip::AddDevice("gfx950"), fake_hip::AddDevice("gfx1201")};
+  hipStream_t streams[3];
+  for (int i = 0; i < 3; ++i) streams[i] = fake_hip::AddStream(devices[i]);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      ASSERT_EQ(hipSetDevice(devices[(t + 1) % 3]), hipSuccess);
+      for (int i = 0; i < 50; ++i) {
+        aotriton_attn_fwd_args args = Call(i % 2 ? AOTRITON_FLOAT16 : AOTRITON_BFLOAT16, {2, 8, i % 3 ? 100 : 1000, 64}, 2, 700, 64);
+        ASSERT_EQ(aotriton_attn_fwd(&args, streams[(t + i) % 3]), 0) << aotriton_last_error();
+        // The text of a refusal belongs to its thread.
+        args.q.dtype = 100 + t;
+        ASSERT_EQ(aotriton_attn_fwd(&args, streams[0]), hipErrorNotSupported);
+        ASSERT_TRUE(Contains(aotriton_last_error(), "q has dtype " + std::to_string(100 + t) + ";"));
+        ASSERT_EQ(CurrentDevice(), devices[(t + 1) % 3]);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(fake_hip::Launches().size(), 400u);
+  std::set<std::pair<int, std::string>> loads;
+  for (const fake_hip::Load& load : fake_hip::Loads()) EXPECT_TRUE(loads.emplace(load.device, load.id).second) << load.id;
+  EXPECT_EQ(loads.size(), 3u * 4);
+}
+
+}  // namespace

@@ -1,0 +1,256 @@
+// The pack reader on intact, truncated, damaged and hostile files.
+#include "dispatcher/pack.h"
+
+#include <gtest/gtest.h>
+#include <lzma.h>
+
+#include <chrono>
+#include <cstring>
+#include <random>
+
+#include "tests/dispatch/support.h"
+
+namespace aotriton::dispatcher {
+namespace {
+
+using support::Folder;
+
+constexpr size_t kIndexOffset = 64;
+
+uint32_t Word(const std::string& bytes, size_t offset) {
+  uint32_t value;
+  memcpy(&value, bytes.data() + offset, 4);
+  return value;
+}
+
+void SetWord(std::string* bytes, size_t offset, uint32_t value) { memcpy(bytes->data() + offset, &value, 4); }
+
+// Makes the CRC right again, so that what lies behind it is reached.
+void Seal(std::string* bytes) {
+  const uint32_t size = Word(*bytes, 20);
+  if (kIndexOffset + size > bytes->size()) return;
+  SetWord(bytes, 24, lzma_crc32(reinterpret_cast<const uint8_t*>(bytes->data()) + kIndexOffset, size, 0));
+}
+
+// The offset of record `record` of a section.
+size_t Record(const std::string& bytes, const char* tag, uint32_t record) {
+  for (uint32_t i = 0; i < Word(bytes, 28); ++i) {
+    const size_t entry = kIndexOffset + 16 * i;
+    if (bytes.compare(entry, 4, tag) == 0) return Word(bytes, entry + 12) + Word(bytes, entry + 4) * record;
+  }
+  ADD_FAILURE() << "no section " << tag;
+  return 0;
+}
+
+// Reads everything that can be read; a reader that trusts its file leaves its memory here.
+size_t Walk(const Pack& pack) {
+  size_t sum = strlen(pack.Meta("arch"));
+  for (uint32_t i = 0; i < pack.axis_count(); ++i) {
+    sum += strlen(pack.axis_name(i));
+    for (uint32_t v = 0; v < pack.axis_value_count(i); ++v) sum += strlen(pack.axis_value(i, v));
+  }
+  for (uint32_t i = 0; i < pack.argument_count(); ++i) sum += strlen(pack.argument(i).name) + strlen(pack.argument(i).type);
+  for (uint32_t i = 0; i < pack.functional_count(); ++i) {
+    const Pack::Functional functional = pack.functional(i);
+    EXPECT_EQ(pack.FindFunctional(functional.number), i);
+    for (int64_t seqlen_q : {0, 1, 512, 513, 1 << 30}) sum += pack.Choose(functional, seqlen_q);
+  }
+  for (uint32_t i = 0; i < pack.variant_count(); ++i) {
+    int32_t value = 0;
+    sum += strlen(pack.variant(i).symbol) + strlen(pack.variant(i).hash) + pack.Constant(i, "BLOCK_M", &value);
+  }
+  if (pack.functional_count() > 0) {
+    Bytes code;
+    const Pack::Functional functional = pack.functional(pack.functional_count() / 2);
+    if (pack.LoadCode(functional, functional.first_variant, &code).ok()) sum += code.data[code.size - 1];
+  }
+  return sum;
+}
+
+class PackTest : public testing::Test {
+ protected:
+  std::string path() const { return folder_.path() + "/attn_fwd.pack"; }
+  // Opens `bytes` as a file.
+  Status Open(const std::string& bytes) {
+    support::WriteFile(path(), bytes);
+    return Pack::Open(path(), &pack_);
+  }
+  // The text of a refusal, which must name the file.
+  std::string Refusal(const std::string& bytes) {
+    const Status status = Open(bytes);
+    EXPECT_EQ(status.code(), kInvalidImage) << status.text();
+    EXPECT_NE(status.text().find(path()), std::string::npos) << status.text();
+    return status.text();
+  }
+
+  Folder folder_;
+  const std::string intact_ = support::ReadFile(support::PackOf("gfx942"));
+  std::shared_ptr<const Pack> pack_;
+};
+
+TEST_F(PackTest, ReadsWhatWasWritten) {
+  ASSERT_TRUE(Pack::Open(support::PackOf("gfx942"), &pack_).ok());
+  EXPECT_STREQ(pack_->Meta("arch"), "gfx942");
+  EXPECT_STREQ(pack_->Meta("nothing"), "");
+  EXPECT_EQ(pack_->axis_count(), 4u);
+  EXPECT_STREQ(pack_->axis_name(1), "head_dim");
+  EXPECT_STREQ(pack_->axis_value(1, 3), "128");
+  EXPECT_EQ(pack_->functional_count(), 3u * 4 * 2 * 2 - 5);
+  EXPECT_EQ(pack_->FindFunctional(1000000), -1);
+  // dtype bf16 (1), head_dim 64 (2), causal, any
+  const int64_t index = pack_->FindFunctional(1 * 16 + 2 * 4 + 1 * 2 + 1);
+  ASSERT_GE(index, 0);
+  const Pack::Functional functional = pack_->functional(static_cast<uint32_t>(index));
+  for (const auto& [seqlen_q, block_m] : {std::pair<int64_t, int>{1, 64}, {512, 64}, {513, 128}, {1 << 30, 128}}) {
+    const uint32_t variant = pack_->Choose(functional, seqlen_q);
+    int32_t found = 0;
+    ASSERT_TRUE(pack_->Constant(variant, "BLOCK_M", &found));
+    EXPECT_EQ(found, block_m);
+    Bytes code;
+    ASSERT_TRUE(pack_->LoadCode(functional, variant, &code).ok());
+    const std::string id = "\nbf16.64.1.any.m" + std::to_string(block_m) + "\n";
+    const std::string text(reinterpret_cast<const char*>(code.data.get()), code.size);
+    EXPECT_NE(text.find(id), std::string::npos) << text;
+  }
+}
+
+TEST_F(PackTest, NamesWhatIsWrongWithTheFile) {
+  const Status missing = Pack::Open(folder_.path() + "/nothing.pack", &pack_);
+  EXPECT_EQ(missing.code(), kFileNotFound);
+  EXPECT_NE(missing.text().find("/nothing.pack cannot be opened: No such file"), std::string::npos) << missing.text();
+  const Status folder = Pack::Open(folder_.path(), &pack_);
+  EXPECT_EQ(folder.code(), kInvalidImage);
+  EXPECT_NE(folder.text().find("is not a regular file"), std::string::npos) << folder.text();
+
+  EXPECT_NE(Refusal("").find("has 0 bytes"), std::string::npos);
+  EXPECT_NE(Refusal(std::string(1000, 'x')).find("is not a pack"), std::string::npos);
+  EXPECT_NE(Refusal(intact_.substr(0, 1000)).find("has 1000 bytes, its header says"), std::string::npos);
+  EXPECT_NE(Refusal(intact_ + "x").find("its header says"), std::string::npos);
+  std::string flipped = intact_;
+  flipped[200] ^= 1;
+  EXPECT_NE(Refusal(flipped).find("CRC-32"), std::string::npos);
+}
+
+TEST_F(PackTest, RefusesEveryTruncation) {
+  for (size_t length = 0; length < intact_.size(); length += length < 200 ? 1 : 89) {
+    EXPECT_EQ(Open(intact_.substr(0, length)).code(), kInvalidImage) << length;
+    // A truncation whose header was adapted.
+    std::string adapted = intact_.substr(0, length);
+    if (length < kIndexOffset) continue;
+    const uint64_t size = length;
+    memcpy(adapted.data() + 8, &size, 8);
+    Seal(&adapted);
+    EXPECT_EQ(Open(adapted).code(), kInvalidImage) << length;
+  }
+}
+
+TEST_F(PackTest, ChecksEveryReference) {
+  struct Lie {
+    const char* tag;
+    uint32_t record;
+    uint32_t word;
+    uint32_t value;
+  };
+  for (const Lie& lie : {
+           Lie{"META", 0, 0, 0xFFFFFFFF}, {"META", 0, 1, 0x7FFFFFFF}, {"AXES", 0, 0, 0xFFFFFFFF}, {"AXES", 0, 1, 0xFFFFFFFF},
+           {"AXES", 1, 2, 0},             {"AXES", 1, 2, 0xFFFFFFFF}, {"AVAL", 0, 0, 0x00FFFFFF}, {"FUNC", 0, 0, 0xFFFFFFFF},
+           {"FUNC", 0, 1, 0xFFFFFFFF},    {"FUNC", 0, 2, 0xFFFFFFFF}, {"FUNC", 0, 3, 0xFFFFFFFF}, {"FUNC", 0, 4, 0xFFFFFFFF},
+           {"FUNC", 0, 5, 0xFFFFFFFF},    {"FUNC", 0, 5, 0},          {"FUNC", 0, 6, 0xFFFFFFFF}, {"FUNC", 0, 7, 0xFFFFFFFF},
+           {"FUNC", 0, 7, 0},             {"ARGS", 3, 0, 0xFFFFFFFF}, {"ARGS", 3, 1, 0xFFFFFFFF}, {"VARI", 0, 0, 0xFFFFFFFF},
+           {"VARI", 0, 1, 0xFFFFFFFF},    {"VARI", 0, 2, 0xFFFFFFFF}, {"VARI", 0, 2, 0},          {"VARI", 0, 3, 0},
+           {"VARI", 0, 3, 4096},          {"VARI", 0, 5, 0xFFFFFFFF}, {"VARI", 0, 6, 0xFFFFFFFF}, {"VARI", 0, 7, 0xFFFFFFFF},
+           {"CONS", 0, 0, 0xFFFFFFFF},    {"CHOI", 0, 0, 0xFFFFFFFF}, {"CHOI", 0, 1, 2},          {"CHOI", 1, 0, 1000},
+           {"BLOB", 0, 0, 0},             {"BLOB", 0, 0, 0xFFFFFFFF}, {"BLOB", 0, 1, 0xFFFFFFFF}, {"BLOB", 0, 2, 0xFFFFFFFF},
+           {"BLOB", 0, 3, 0xFFFFFFFF},    {"BLOB", 0, 3, 0},
+       }) {
+    std::string bytes = intact_;
+    SetWord(&bytes, Record(bytes, lie.tag, lie.record) + 4 * lie.word, lie.value);
+    Seal(&bytes);
+    const Status status = Open(bytes);
+    EXPECT_EQ(status.code(), kInvalidImage) << lie.tag << " " << lie.record << " word " << lie.word << " = " << lie.value;
+  }
+}
+
+TEST_F(PackTest, ChecksTheSectionTable) {
+  for (uint32_t section = 0; section < 10; ++section) {
+    for (const auto& [word, value] : {std::pair<uint32_t, uint32_t>{0, 0x41414141}, {1, 0}, {1, 64}, {2, 0xFFFFFFFF}, {3, 0},
+                                      {3, 0xFFFFFFF8}, {3, 65}}) {
+      std::string bytes = intact_;
+      SetWord(&bytes, kIndexOffset + 16 * section + 4 * word, value);
+      Seal(&bytes);
+      EXPECT_EQ(Open(bytes).code(), kInvalidImage) << section << " word " << word << " = " << value;
+    }
+  }
+  std::string bytes = intact_;
+  SetWord(&bytes, 28, 0xFFFFFFFF);
+  EXPECT_NE(Refusal(bytes).find("do not fit into its index"), std::string::npos);
+}
+
+TEST_F(PackTest, ADamagedBlobIsAnErrorOfItsLoad) {
+  std::string bytes = intact_;
+  const size_t blob = Record(bytes, "BLOB", 0);
+  const uint32_t offset = Word(bytes, blob), stored = Word(bytes, blob + 8);
+  ASSERT_TRUE(Open(bytes).ok());
+  const Pack::Functional functional = pack_->functional(0);
+  ASSERT_EQ(functional.blob, 0u);
+  for (uint32_t i = 0; i < stored; i += 7) {
+    std::string damaged = bytes;
+    damaged[offset + i] ^= 0x10;
+    ASSERT_TRUE(Open(damaged).ok());
+    Bytes code;
+    const Status status = pack_->LoadCode(functional, functional.first_variant, &code);
+    ASSERT_EQ(status.code(), kInvalidImage) << i;
+    ASSERT_NE(status.text().find("blob 0 of the pack " + path()), std::string::npos) << status.text();
+  }
+  // Another unpacked length than announced.
+  for (int difference : {-1, 1, 1000}) {
+    std::string lying = bytes;
+    SetWord(&lying, blob + 12, Word(bytes, blob + 12) + difference);
+    Seal(&lying);
+    if (!Open(lying).ok()) continue;
+    Bytes code;
+    EXPECT_EQ(pack_->LoadCode(functional, functional.first_variant, &code).code(), kInvalidImage) << difference;
+  }
+}
+
+TEST_F(PackTest, AFileThatShrinksLaterIsAnErrorOfItsLoad) {
+  ASSERT_TRUE(Open(intact_).ok());
+  support::WriteFile(path(), intact_.substr(0, 100));  // in place, as a bad installer does
+  Bytes code;
+  const Pack::Functional functional = pack_->functional(0);
+  const Status status = pack_->LoadCode(functional, functional.first_variant, &code);
+  EXPECT_EQ(status.code(), kInvalidImage);
+  EXPECT_NE(status.text().find("truncated"), std::string::npos) << status.text();
+}
+
+// Deterministic; a sanitizer build finds what a plain one survives.
+TEST_F(PackTest, SurvivesRandomMutations) {
+  std::mt19937 random(20240229);
+  const uint32_t interesting[] = {0, 1, 7, 8, 63, 64, 255, 1024, 0x7FFFFFFF, 0x80000000, 0xFFFFFFF8, 0xFFFFFFFF};
+  const size_t index_end = kIndexOffset + Word(intact_, 20);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(3);
+  int opened = 0, rounds = 0;
+  for (; rounds < 20000 && std::chrono::steady_clock::now() < end; ++rounds) {
+    std::string bytes = intact_;
+    for (uint32_t changes = 1 + random() % 4; changes > 0; --changes) {
+      // Mostly the index; its table and header often, its blobs sometimes.
+      const size_t area[] = {bytes.size(), index_end, index_end, kIndexOffset + 160, kIndexOffset};
+      const size_t offset = random() % area[random() % std::size(area)];
+      if (random() % 2 == 0 || offset + 4 > bytes.size()) {
+        bytes[offset] = static_cast<char>(random());
+      } else {
+        SetWord(&bytes, offset / 4 * 4, random() % 2 == 0 ? interesting[random() % std::size(interesting)] : random());
+      }
+    }
+    if (random() % 8 != 0) Seal(&bytes);
+    if (Open(bytes).ok()) {
+      ++opened;
+      Walk(*pack_);
+    }
+  }
+  EXPECT_GT(rounds, 100);
+  EXPECT_GT(opened, 0);
+}
+
+}  // namespace
+}  // namespace aotriton::dispatcher

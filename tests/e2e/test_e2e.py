@@ -1,0 +1,97 @@
+"""What other people do with this checkout: their workspaces, an installation, a slip of the pen."""
+
+import glob
+import os
+import pwd
+import subprocess
+
+import pytest
+
+# The checkout itself, not the runfiles: Bazel links them to it.
+REPO = os.path.dirname(os.path.realpath(os.path.join(os.path.dirname(__file__), "../../bazelw")))
+CONSUMER = os.path.join(os.path.dirname(os.path.realpath(__file__)), "consumer")
+SMOKE = os.path.join(REPO, "e2e/smoke")
+
+ENVIRONMENT = {
+    "HOME": pwd.getpwuid(os.getuid()).pw_dir,
+    **{name: value for name, value in os.environ.items() if name in ("PATH", "BAZELW_CACHE", "LANG")},
+}
+
+
+def bazelw(workspace, *arguments):
+    return subprocess.run([os.path.join(REPO, "bazelw"), *arguments], cwd=workspace, env=ENVIRONMENT,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+@pytest.fixture(scope="module", params=["smoke", "own_kernel", "workspace"])
+def workspace(request):
+    """A workspace of e2e/; its Bazel server is ended afterwards."""
+    path = os.path.join(REPO, "e2e", request.param)
+    yield path
+    bazelw(path, "shutdown")
+
+
+def test_the_workspace_builds_and_passes_its_tests(workspace):
+    result = bazelw(workspace, "test", "//...", "--noshow_progress")
+    assert result.returncode == 0, result.stdout
+    assert "1 test passes" in result.stdout
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    """An installation with the images of two archs, made one after the other."""
+    prefix = str(tmp_path_factory.mktemp("prefix"))
+    for arch in ("gfx942", "gfx1100"):
+        result = bazelw(SMOKE, "run", "@aotriton//:install", f"--@aotriton//platforms:archs={arch}",
+                        "--noshow_progress", "--", "--prefix", prefix)
+        assert result.returncode == 0, result.stdout
+    yield prefix
+    bazelw(SMOKE, "shutdown")
+
+
+def test_install_lays_out_headers_library_and_images(prefix):
+    there = {os.path.relpath(path, prefix) for path in glob.glob(f"{prefix}/**", recursive=True) if os.path.isfile(path)}
+    assert {
+        "include/aotriton/aotriton.h", "include/aotriton/config.h", "include/aotriton/flash.h", "include/aotriton/util.h",
+        "lib/libaotriton_v2.so",
+        "lib/aotriton.images/amd-gfx942/flash/attn_fwd.pack", "lib/aotriton.images/amd-gfx1100/flash/attn_fwd.pack",
+        "lib/cmake/aotriton/aotriton-config.cmake", "lib/cmake/aotriton/aotriton-config-version.cmake",
+    } <= there
+    assert os.readlink(f"{prefix}/lib/libaotriton_v2.so").startswith("libaotriton_v2.so.0.")
+    assert not [path for path in there if path.endswith(".partial")]
+
+
+def test_a_cmake_project_finds_the_installation(prefix, tmp_path):
+    import cmake  # the wheels hold the programs
+    import ninja
+
+    program = os.path.join(cmake.CMAKE_BIN_DIR, "cmake")
+    output = bazelw(SMOKE, "info", "output_base", "--noshow_progress").stdout.split()[-1]
+    (headers,) = glob.glob(f"{output}/external/*triton_wheel/site/triton/backends/amd/include")
+    for command in (
+        [program, "-S", CONSUMER, "-B", str(tmp_path), f"-DCMAKE_PREFIX_PATH={prefix}", f"-DHIP_HEADERS={headers}",
+         f"-DSOURCE={SMOKE}/smoke.cc", "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={os.path.join(ninja.BIN_DIR, 'ninja')}"],
+        [program, "--build", str(tmp_path)],
+        [str(tmp_path / "consumer")],
+    ):
+        result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENVIRONMENT)
+        assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize("argument", ["--platforms=gfx999", "--platforms=//platforms:gfx999", "--config=gfx999"])
+def test_an_unknown_arch_is_an_error_that_lists_the_known_ones(argument):
+    result = bazelw(REPO, "build", "//:aotriton", argument)
+    assert result.returncode == 2
+    assert "gfx999: no such GPU" in result.stdout and "gfx90a, gfx942, gfx950, gfx1100, gfx1201, sm_90" in result.stdout
+
+
+def test_an_unknown_arch_among_several_is_one_too():
+    result = bazelw(SMOKE, "build", "@aotriton//:aotriton", "--@aotriton//platforms:archs=gfx942,gfx999")
+    assert result.returncode != 0
+    assert "unknown arch 'gfx999'" in result.stdout and "gfx90a, gfx942, gfx950, gfx1100, gfx1201, sm_90" in result.stdout
+
+
+def test_without_an_arch_the_build_says_how_to_give_one():
+    result = bazelw(SMOKE, "build", "@aotriton//:aotriton", "--@aotriton//platforms:archs=")
+    assert result.returncode != 0
+    assert "give_an_arch_like_--platforms=gfx950" in result.stdout
