@@ -23,6 +23,7 @@ compiled without fusing the multiplication by scale and the subtraction of m'
 import triton
 import triton.language as tl
 
+from kernels.flash.exponent import LOG2E, power
 from kernels.flash.masks import end_key, first_key, key_blocks, resolve_window
 from kernels.flash.tiles import (
     accumulate_pieces,
@@ -33,19 +34,9 @@ from kernels.flash.tiles import (
     zero_pieces,
 )
 
-LOG2E = tl.constexpr(1.4426950408889634)
 # m starts here, not at -inf: m - m' is then never inf - inf. A row that has seen no
 # key has l = 0 and acc = 0, whatever alpha is.
 LOWEST = tl.constexpr(-3.4028234663852886e38)
-
-
-@triton.jit
-def power(x, NATURAL: tl.constexpr):
-    """e^x or 2^x."""
-    if NATURAL:
-        return tl.exp(x)
-    else:
-        return tl.exp2(x)
 
 
 @triton.jit

@@ -114,6 +114,8 @@ def check(dtype, d, seqlens, window=None, heads=(2, 2), batch=1, layout="bhsd", 
     (FP16, 256, (63, 65), None, (2, 2), "bshd"),
     # Head dimensions that fill no tile, V's unlike Q's, rows at odd addresses (K17, K18).
     (FP16, 5, (65, 63), CAUSAL_TL, (2, 2), "odd"),
+    (FP32, 1, (65, 143), None, (3, 1), "bhsd"),
+    (FP32, 5, (143, 337), None, (2, 2), "bhsd"),
     (FP32, 40, (63, 65), (-3, 30), (4, 2), "odd"),
     (FP16, (72, 40), (65, 127), CAUSAL_BR, (2, 1), "odd"),
     (FP16, (24, 152), (7, 65), None, (2, 2), "odd"),
