@@ -8,13 +8,10 @@ BLOCK_M queries of one head. It walks the keys in blocks of BLOCK_N and keeps, p
 query, the largest score m, the sum l of exponentials and the row acc of P V:
 
     S = scale * Q K^T                m' = max(m, rowmax S)
-    P = power(S - m')                alpha = power(m - m')
+    P = exp2(S - m')                 alpha = exp2(m - m')
     l = l * alpha + rowsum P         acc = acc * alpha + P V
 
-For 16-bit inputs scale = sm_scale * log2(e) and power = exp2. For fp32 inputs scale =
-sm_scale and power = exp: one rounding less of S, which is the largest error there.
-
-S is rounded once, and maximum and exponent come from that one value, so that the
+with scale = sm_scale * log2(e). S is rounded once, and maximum and exponent come from that one value, so that the
 largest exponent is exactly 0 however large the scores are. The kernel must therefore be
 compiled without fusing the multiplication by scale and the subtraction of m'
 (enable_fp_fusion=False).
@@ -23,7 +20,6 @@ compiled without fusing the multiplication by scale and the subtraction of m'
 import triton
 import triton.language as tl
 
-from kernels.flash.exponent import LOG2E, power
 from kernels.flash.masks import end_key, first_key, key_blocks, resolve_window
 from kernels.flash.tiles import (
     accumulate_pieces,
@@ -34,6 +30,7 @@ from kernels.flash.tiles import (
     zero_pieces,
 )
 
+LOG2E = tl.constexpr(1.4426950408889634)
 # m starts here, not at -inf: m - m' is then never inf - inf. A row that has seen no
 # key has l = 0 and acc = 0, whatever alpha is.
 LOWEST = tl.constexpr(-3.4028234663852886e38)
@@ -49,7 +46,6 @@ def attend(
     HEAD_DIM: tl.constexpr, PADDED_HEAD: tl.constexpr, BLOCK_N: tl.constexpr, MASKED: tl.constexpr,
 ):
     """Adds the keys of some blocks to acc, l and m. MASKED: not every row keeps every key."""
-    NATURAL: tl.constexpr = K.dtype.element_ty == tl.float32
     offs_n = tl.arange(0, BLOCK_N)
     for block in tl.range(block_begin, block_end):
         start = block * BLOCK_N
@@ -64,8 +60,8 @@ def attend(
             keep = (keys[None, :] >= row_first) & (keys[None, :] < row_end)
             s = tl.where(keep, s, float("-inf"))
         m_new = tl.maximum(m, tl.max(s, 1))  # [BLOCK_M]
-        p = power(s - m_new[:, None], NATURAL)  # [BLOCK_M, BLOCK_N]
-        alpha = power(m - m_new, NATURAL)  # [BLOCK_M]
+        p = tl.exp2(s - m_new[:, None])  # [BLOCK_M, BLOCK_N]
+        alpha = tl.exp2(m - m_new)  # [BLOCK_M]
         l = l * alpha + tl.sum(p, 1)
         v = load_pieces(V + start_64 * stride_vn, offs_n, stride_vn, in_tile, head_dim_vo,
                         HEAD_DIM, MASKED, PADDED_HEAD)  # [BLOCK_N, HEAD_DIM]
@@ -134,8 +130,7 @@ def attn_fwd(
     a, b, c, d = key_blocks(tile_first, tile_end, full_first, full_end, BLOCK_N)
 
     q = load_pieces(Q, rows, stride_qm, row_ok, head_dim_qk, HEAD_DIM, True, PADDED_HEAD)
-    NATURAL: tl.constexpr = K.dtype.element_ty == tl.float32
-    scale = sm_scale if NATURAL else sm_scale * LOG2E
+    scale = sm_scale * LOG2E
 
     m = tl.full([BLOCK_M], LOWEST, dtype=tl.float32)
     l = tl.zeros([BLOCK_M], dtype=tl.float32)
@@ -155,7 +150,6 @@ def attn_fwd(
     empty = l == 0.0
     acc = scale_pieces(acc, (1.0 / tl.where(empty, 1.0, l))[:, None], HEAD_DIM)
     store_pieces(Out, rows, stride_om, row_ok, head_dim_vo, acc, HEAD_DIM, PADDED_HEAD)
-    m_log2 = m * LOG2E if NATURAL else m
-    lse = tl.where(empty, float("inf"), (m_log2 + tl.log2(l)) * lse_scale)
+    lse = tl.where(empty, float("inf"), (m + tl.log2(l)) * lse_scale)
     lse_ptrs = L + head_index.to(tl.int64) * seqlen_q + rows
     tl.store(lse_ptrs, lse, mask=row_ok & (store_lse != 0))

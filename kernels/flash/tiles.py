@@ -90,10 +90,19 @@ def dot_pieces(a, b, HEAD_DIM: tl.constexpr):
 
 @triton.jit
 def accumulate_pieces(acc, alpha, p, v, HEAD_DIM: tl.constexpr):
-    """acc * alpha + p @ v: [M, HEAD_DIM] * [M] + [M, N] x [N, HEAD_DIM]."""
+    """acc * alpha + p @ v: [M, HEAD_DIM] * [M] + [M, N] x [N, HEAD_DIM].
+
+    fp32 adds up the products of a block by themselves: a sum over all keys, one after another,
+    would round several times as much. (As an fma, since Triton folds an addition into the dot.)
+    """
     out = ()
     for i in tl.static_range(piece_count(HEAD_DIM)):
-        out = out + (tl.dot(p, v[i], acc[i] * alpha[:, None], input_precision="ieee"),)
+        if p.dtype == tl.float32:
+            tile = tl.dot(p, v[i], input_precision="ieee")
+            tile = tl.fma(acc[i], tl.broadcast_to(alpha[:, None], tile.shape), tile)
+        else:
+            tile = tl.dot(p, v[i], acc[i] * alpha[:, None], input_precision="ieee")
+        out = out + (tile,)
     return out
 
 

@@ -28,16 +28,19 @@ def keep_mask(seqlen_q, seqlen_k, window=None, device="cpu"):
     return (n >= m - left) & (n <= m + right)
 
 
-def attention(q, k, v, sm_scale, window=None, dtype=torch.float64):
+def attention(q, k, v, sm_scale, window=None, dtype=torch.float64, order=None):
     """Out in dtype and the natural logsumexp; every step is computed in dtype.
 
-    A row that keeps no key has Out 0 and logsumexp +inf.
+    A row that keeps no key has Out 0 and logsumexp +inf. order: a permutation of the keys,
+    which changes nothing but the rounding.
     """
     group = q.shape[1] // k.shape[1]
+    keep = keep_mask(q.shape[2], k.shape[2], window, q.device)
+    if order is not None:
+        k, v, keep = k[:, :, order], v[:, :, order], keep[:, order]
     q = q.to(dtype)
     k = k.to(dtype).repeat_interleave(group, dim=1)
     v = v.to(dtype).repeat_interleave(group, dim=1)
-    keep = keep_mask(q.shape[2], k.shape[2], window, q.device)
     scores = torch.matmul(q, k.transpose(2, 3)) * sm_scale
     scores = scores.masked_fill(~keep, -math.inf)
     empty = ~keep.any(dim=1)[:, None]
@@ -47,29 +50,41 @@ def attention(q, k, v, sm_scale, window=None, dtype=torch.float64):
     return out, lse
 
 
+def largest(difference):
+    """The largest absolute value; 0 if there is none."""
+    return difference.abs().max().item() if difference.numel() else 0.0
+
+
 def error(got, want):
     """Largest absolute error; NaN if there is one."""
-    if want.numel() == 0:
-        return 0.0
-    return (got.double() - want.double()).abs().max().item()
+    return largest(got.double() - want)
+
+
+def floor(q, k, v, sm_scale, window=None, measure=largest):
+    """What the plain formula errs in the precision of its inputs, by `measure`.
+
+    The worst of a few orders of the keys, since the order of a sum is no part of the formula
+    and one order is a matter of luck; and at least half a unit in the last place of the
+    result, which storing it costs.
+    """
+    want, _ = attention(q, k, v, sm_scale, window)
+    keys = torch.arange(k.shape[2], device=q.device)
+    shuffled = torch.randperm(k.shape[2], generator=torch.Generator().manual_seed(0)).to(q.device)
+    errors = [measure(torch.finfo(q.dtype).eps / 2 * want)]
+    for order in (keys, keys.flip(0), shuffled):
+        out, _ = attention(q, k, v, sm_scale, window, dtype=q.dtype, order=order)
+        errors.append(measure(out.double() - want))
+    return max(errors)
 
 
 def tolerance(q, k, v, sm_scale, window=None, factor=2.0):
-    """The error allowed of Out and of LSE: factor times what the plain formula errs.
-
-    The floor is the plain formula in the input's precision against float64, and at
-    least half a unit in the last place of the largest result: storing it costs that.
-    """
-    want, want_lse = attention(q, k, v, sm_scale, window)
-    out, _ = attention(q, k, v, sm_scale, window, dtype=q.dtype)
-    largest = want.abs().max().item() if want.numel() else 0.0
-    floor = max(error(out, want), torch.finfo(q.dtype).eps / 2 * largest)
+    """The largest error allowed of Out and of LSE: factor times the floor."""
+    _, want_lse = attention(q, k, v, sm_scale, window)
     # LSE is fp32 for every input type.
     _, lse = attention(q, k, v, sm_scale, window, dtype=torch.float32)
     finite = want_lse.isfinite()
-    largest_lse = want_lse[finite].abs().max().item() if finite.any() else 0.0
     # logsumexp adds to the scores, whose rounding scales with |q| |k| before any cancels.
     largest_score = abs(sm_scale) * (q.double().norm(dim=-1).max() * k.double().norm(dim=-1).max()).item() if k.numel() else 0.0
     eps = torch.finfo(torch.float32).eps
-    floor_lse = max(error(lse[finite], want_lse[finite]), eps * (1.0 + largest_lse + largest_score))
-    return factor * floor, factor * floor_lse
+    floor_lse = max(error(lse[finite], want_lse[finite]), eps * (1.0 + largest(want_lse[finite]) + largest_score))
+    return factor * floor(q, k, v, sm_scale, window), factor * floor_lse

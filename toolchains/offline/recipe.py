@@ -158,7 +158,7 @@ def _rc(final):
         f'startup --server_javabase="{final}/jdk"',
         f'common --registry="file://{final}/registry"',
         f'common --repo_env=AOTRITON_PIP="{final}/bin/pip"',
-        f'test --test_env=BAZELW_CACHE="{final.parent}"',  # for tests that run bazelw
+        f'build --test_env=BAZELW_CACHE="{final.parent}"',  # for tests that run bazelw
         f'common --repo_env=AOTRITON_WHEELS="{final.parent}/wheels"',
     ]
     if Path("/tmp") in final.parents:  # a sandbox has a /tmp of its own
