@@ -66,11 +66,12 @@ def test_a_cmake_project_finds_the_installation(prefix, tmp_path):
     import ninja
 
     program = os.path.join(cmake.CMAKE_BIN_DIR, "cmake")
+    ninja_program = os.path.join(os.path.dirname(os.path.dirname(ninja.__file__)), "bin/ninja")
     output = bazelw(SMOKE, "info", "output_base", "--noshow_progress").stdout.split()[-1]
     (headers,) = glob.glob(f"{output}/external/*triton_wheel/site/triton/backends/amd/include")
     for command in (
         [program, "-S", CONSUMER, "-B", str(tmp_path), f"-DCMAKE_PREFIX_PATH={prefix}", f"-DHIP_HEADERS={headers}",
-         f"-DSOURCE={SMOKE}/smoke.cc", "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={os.path.join(ninja.BIN_DIR, 'ninja')}"],
+         f"-DSOURCE={SMOKE}/smoke.cc", "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={ninja_program}"],
         [program, "--build", str(tmp_path)],
         [str(tmp_path / "consumer")],
     ):

@@ -89,14 +89,14 @@ def run_bazelw(cwd, cache, *arguments):
 def fake_prefix(tmp_path, script):
     """A cache whose prefix has a Bazel that prints its arguments."""
     name = f"cache/{recipe.name()}"
-    script(f"{name}/bin/bazel", 'printf "%s|" real "$AOTRITON_PIP" "$@"\n')
+    script(f"{name}/bin/bazel", 'printf "%s|" real "$@"\n')
     return tmp_path / "cache", tmp_path / name
 
 
 def test_runs_bazel_with_the_prefix_rc(tmp_path, fake_prefix):
     cache, prefix = fake_prefix
     result = run_bazelw(tmp_path, cache, "build", "a b")
-    expected = ["real", prefix / "bin/pip", "--nosystem_rc", f"--bazelrc={prefix}/bazelw.rc", "build", "a b"]
+    expected = ["real", "--nosystem_rc", f"--bazelrc={prefix}/bazelw.rc", "build", "a b"]
     assert result.stdout == "".join(f"{part}|" for part in expected)
     assert result.stderr == ""
 
