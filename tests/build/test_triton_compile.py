@@ -4,8 +4,10 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 import triton
@@ -41,8 +43,8 @@ def request(out, arch="gfx942", root=None, **changes):
     return [word for name, value in options.items() for word in (f"--{name}", value)], code, report
 
 
-def one_shot(arguments, **kwargs):
-    return subprocess.run([sys.executable, TOOL, "--site", SITE] + arguments, capture_output=True, text=True, **kwargs)
+def one_shot(arguments, *startup, **kwargs):
+    return subprocess.run([sys.executable, TOOL, "--site", SITE, *startup] + arguments, capture_output=True, text=True, **kwargs)
 
 
 def in_worker(*requests):
@@ -110,7 +112,41 @@ def test_declaration_and_source_must_name_the_same_arguments(tmp_path):
 def test_a_compilation_that_takes_too_long_fails(tmp_path):
     slow = tmp_path / "slow"
     slow.mkdir()
-    (slow / "small_kernel.py").write_text("import time\ntime.sleep(60)\n")
-    arguments, _, _ = request(str(slow), timeout="1")
-    result = one_shot(arguments)
+    # Like a compiler's endless loop, this does not look at Python's signals.
+    (slow / "small_kernel.py").write_text(
+        "import signal, time\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])\ntime.sleep(60)\n")
+    arguments, code, report = request(str(slow))
+    result = one_shot(arguments, "--timeout", "1")
     assert result.returncode == 1 and "not finished after 1 s" in result.stderr
+    assert not os.path.exists(code) and not os.path.exists(report)
+
+
+def test_a_compiler_that_crashes_is_an_error_of_one_request(tmp_path):
+    broken, good = tmp_path / "broken", tmp_path / "good"
+    broken.mkdir()
+    (broken / "small_kernel.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n")
+    bad, _, _ = request(str(broken))
+    fine, code, _ = request(str(good))
+    responses = in_worker(bad, fine)
+    assert [response["exitCode"] for response in responses] == [1, 0]
+    assert "died of signal 11" in responses[0]["output"] and os.path.exists(code)
+
+
+def test_an_interrupted_build_leaves_no_compiler_behind(tmp_path):
+    slow = tmp_path / "slow"
+    slow.mkdir()
+    (slow / "small_kernel.py").write_text(
+        f"import os, time\nopen({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\ntime.sleep(60)\n")
+    arguments, _, _ = request(str(slow))
+    tool = subprocess.Popen([sys.executable, TOOL, "--site", SITE] + arguments)
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+        time.sleep(0.05)
+    child = int((tmp_path / "pid").read_text())
+    tool.kill()
+    tool.wait()
+    for _ in range(100):
+        if not os.path.exists(f"/proc/{child}") or " Z " in content(f"/proc/{child}/stat").decode():
+            return
+        time.sleep(0.05)
+    os.kill(child, signal.SIGKILL)
+    raise AssertionError("the compiling child outlived its parent")

@@ -2,12 +2,13 @@
 
 Bazel runs it in two ways that give the same bytes: one process an action
 (`triton_compile.py --site DIR @args`), or as a persistent worker that speaks Bazel's JSON
-protocol (`triton_compile.py --site DIR --persistent_worker`) and forks a child for each
-request from a parent that has imported Triton once. No GPU, no network, no cache outside the
-action's own temporary directory.
+protocol (`triton_compile.py --site DIR --persistent_worker`) and imports Triton once. Either way
+a forked child compiles: a crash, a leak or a compiler that never ends stays there. No GPU, no
+network, no cache outside the action's own temporary directory.
 """
 
 import argparse
+import ctypes
 import hashlib
 import importlib
 import json
@@ -22,6 +23,8 @@ import traceback
 
 # Line information would put the path of the source into the code object.
 os.environ["TRITON_DISABLE_LINE_INFO"] = "1"
+
+PR_SET_PDEATHSIG = 1  # of prctl(2)
 
 CODE_OBJECT = {"amd": "hsaco", "nvidia": "cubin"}
 
@@ -49,7 +52,6 @@ def parse_request(arguments):
                         help="JSON: {constants, num_warps, num_stages, waves_per_eu, max_registers, max_seqlen_q}")
     parser.add_argument("--max_spills", required=True, type=int, help="vector registers that may spill; -1: any number")
     parser.add_argument("--fp_fusion", required=True, type=int, choices=[0, 1], help="may a multiplication and an addition be fused")
-    parser.add_argument("--timeout", type=int, default=1800, help="seconds")
     parser.add_argument("--code", required=True, help="output: the code object")
     parser.add_argument("--report", required=True, help="output: the report")
     return parser.parse_args(arguments)
@@ -190,26 +192,15 @@ def compile_variant(request, site):
 def run(arguments, site):
     """Compiles what `arguments` ask for. Returns (exit code, text for the user)."""
     request = parse_request(arguments)
-
-    def out_of_time(*_):
-        raise CompileError(f"not finished after {request.timeout} s")
-
-    signal.signal(signal.SIGALRM, out_of_time)
-    signal.alarm(request.timeout)
     try:
         compile_variant(request, site)
         return 0, ""
     except Exception as error:
-        for output in (request.code, request.report):
-            if os.path.exists(output):
-                os.remove(output)
         what = str(error) if isinstance(error, CompileError) else traceback.format_exc()
         return 1, (
             f"triton_compile: {request.kernel} {request.functional} {request.config} for {request.arch}: {what}\n"
             f"To reproduce, in the directory that `bazel info execution_root` prints:\n"
             f"  {reproduction(request, site)}\n")
-    finally:
-        signal.alarm(0)
 
 
 def reproduction(request, site):
@@ -220,13 +211,15 @@ def reproduction(request, site):
     return shlex.join(words)
 
 
-def run_in_child(arguments, site):
-    """`run` in a forked child, so that a compiler's crash or leak stays there."""
+def run_in_child(arguments, site, timeout):
+    """`run` in a forked child, for at most `timeout` seconds; a failure leaves no outputs."""
     read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(read_end)
-        # Whatever the compiler prints must not mix with the protocol on stdout.
+        # A build that is interrupted ends this process's parent: then it ends, too.
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        # Whatever the compiler prints must not mix with the worker protocol on stdout.
         os.dup2(2, 1)
         code, text = 1, ""
         try:
@@ -236,22 +229,40 @@ def run_in_child(arguments, site):
         os.write(write_end, text.encode())
         os._exit(code)
     os.close(write_end)
+    # The compiler is C++ and does not look at Python's signals, so it is killed from outside.
+    signal.signal(signal.SIGALRM, lambda *_: os.kill(child, signal.SIGKILL))
+    signal.alarm(timeout)
     with os.fdopen(read_end) as pipe:
         text = pipe.read()
     _, status = os.waitpid(child, 0)
+    out_of_time = signal.alarm(0) == 0
+    if status:
+        remove_outputs(arguments)
     if os.WIFSIGNALED(status):
-        return 1, f"{text}triton_compile: the compiler died of signal {os.WTERMSIG(status)}; its arguments were\n  {shlex.join(arguments)}\n"
+        what = f"not finished after {timeout} s" if out_of_time else f"the compiler died of signal {os.WTERMSIG(status)}"
+        return 1, f"{text}triton_compile: {what}; the arguments were\n  {shlex.join(arguments)}\n"
     return os.WEXITSTATUS(status), text
 
 
-def serve(site):
+def remove_outputs(arguments):
+    """Removes what a failed compilation may have written."""
+    try:
+        request = parse_request(arguments)
+    except SystemExit:
+        return  # arguments that name no outputs
+    for output in (request.code, request.report):
+        if os.path.exists(output):
+            os.remove(output)
+
+
+def serve(site, timeout):
     """Bazel's JSON worker protocol: one request a line on stdin, one response a line on stdout."""
     import triton  # noqa: F401  imported once, for all children
     import triton.compiler  # noqa: F401
 
     for line in sys.stdin:
         request = json.loads(line)
-        code, text = run_in_child(request["arguments"], site)
+        code, text = run_in_child(request["arguments"], site, timeout)
         print(json.dumps({"exitCode": code, "output": text, "requestId": request.get("requestId", 0)}), flush=True)
 
 
@@ -259,13 +270,14 @@ def main(arguments):
     startup = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     startup.add_argument("--site", required=True, help="directory that holds the Python package triton")
     startup.add_argument("--persistent_worker", action="store_true")
+    startup.add_argument("--timeout", type=int, default=1800, help="seconds that one compilation may take")
     options, rest = startup.parse_known_args(arguments)
     sys.path.insert(0, os.path.abspath(options.site))
     sys.dont_write_bytecode = True
     if options.persistent_worker:
-        serve(options.site)
+        serve(options.site, options.timeout)
         return 0
-    code, text = run(rest, options.site)
+    code, text = run_in_child(rest, options.site, options.timeout)
     sys.stderr.write(text)
     return code
 
