@@ -2,28 +2,19 @@
 #ifndef AOTRITON_DISPATCHER_ATTN_FWD_H_
 #define AOTRITON_DISPATCHER_ATTN_FWD_H_
 
-#include <cstdint>
-
+#include "dispatcher/attention.h"
 #include "dispatcher/status.h"
 #include "dispatcher/tensor.h"
 
 namespace aotriton::dispatcher {
 
-// Out = softmax(sm_scale * Q K^T, masked) V. Every API turns its arguments into this.
-struct AttnFwd {
-  Tensor q;          // (batch, num_head_q, seqlen_q, head_dim_qk)
-  Tensor k;          // (batch, num_head_k, seqlen_k, head_dim_qk)
-  Tensor v;          // (batch, num_head_k, seqlen_k, head_dim_vo)
-  Tensor out;        // (batch, num_head_q, seqlen_q, head_dim_vo)
-  Tensor logsumexp;  // fp32, (batch, num_head_q, seqlen_q) or (batch * num_head_q, seqlen_q); data may be null
-  float sm_scale = 0;
-  bool is_windowed = false;
-  int32_t window_left = 0;  // read if is_windowed; a number or a sentinel
-  int32_t window_right = 0;
+// Out = softmax(sm_scale * Q K^T + bias, masked) V. Every API turns its arguments into this.
+// The data of logsumexp may be null.
+struct AttnFwd : Attention {
+  // Is given the dropout mask (encoded_softmax.h), (sequences, num_head_q, max_seqlen_q, max_seqlen_k);
+  // data may be null.
+  Tensor encoded_softmax;
 };
-
-inline constexpr int32_t kWindowTopLeft = -2147483647;
-inline constexpr int32_t kWindowBottomRight = -2147483646;
 
 // All that can be said about a call without a GPU: a refusal names the argument, its value and
 // what would be accepted.

@@ -18,18 +18,18 @@ const platforms::Arch* FindArch(const char* vendor, const std::string& name) {
 }
 
 // GPUs with one arch share what was read from its pack.
-Status BackendOfPack(const std::string& path, const platforms::Arch& arch, std::shared_ptr<const AttnFwdTriton>* backend) {
+Status BindPack(const std::string& path, KernelId kernel, const platforms::Arch& arch, std::shared_ptr<const KernelPack>* bound) {
   static auto* const mutex = new std::mutex;
-  static auto* const by_path = new std::map<std::string, std::shared_ptr<const AttnFwdTriton>>;
+  static auto* const by_path = new std::map<std::string, std::shared_ptr<const KernelPack>>;
   const std::lock_guard<std::mutex> lock(*mutex);
   if (const auto found = by_path->find(path); found != by_path->end()) {
-    *backend = found->second;
+    *bound = found->second;
     return Status();
   }
   std::shared_ptr<const Pack> pack;
   if (Status status = Pack::Open(path, &pack); !status.ok()) return status;
-  if (Status status = AttnFwdTriton::Bind(std::move(pack), arch.vendor, arch.name, backend); !status.ok()) return status;
-  by_path->emplace(path, *backend);
+  if (Status status = KernelPack::Bind(std::move(pack), kernel, arch.vendor, arch.name, bound); !status.ok()) return status;
+  by_path->emplace(path, *bound);
   return Status();
 }
 
@@ -43,21 +43,22 @@ Status Gpu::Arch(const platforms::Arch** arch) const {
   return Status(kNoBinaryForGpu, Text("the GPU has arch \"", info_.arch, "\"; the library knows ", known));
 }
 
-Status Gpu::AttnFwd(const AttnFwdTriton** backend) {
-  *backend = attn_fwd_.load(std::memory_order_acquire);
-  if (*backend != nullptr) return Status();
+Status Gpu::Find(KernelId kernel, const KernelPack** pack) {
+  *pack = packs_[kernel].load(std::memory_order_acquire);
+  if (*pack != nullptr) return Status();
   const platforms::Arch* arch = nullptr;
   if (Status status = Arch(&arch); !status.ok()) return status;
 
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (attn_fwd_owner_ == nullptr) {
+  std::shared_ptr<const KernelPack>& owner = owners_[kernel];
+  if (owner == nullptr) {
     std::string path;
-    Status status = FindPack(arch->vendor, arch->name, AttnFwdTriton::kFamily, AttnFwdTriton::kKernel, &path);
-    if (status.ok()) status = BackendOfPack(path, *arch, &attn_fwd_owner_);
+    Status status = FindPack(arch->vendor, arch->name, Kernel::kFamily, kKernels[kernel].name, &path);
+    if (status.ok()) status = BindPack(path, kernel, *arch, &owner);
     if (!status.ok()) return status;
-    attn_fwd_.store(attn_fwd_owner_.get(), std::memory_order_release);
+    packs_[kernel].store(owner.get(), std::memory_order_release);
   }
-  *backend = attn_fwd_owner_.get();
+  *pack = owner.get();
   return Status();
 }
 

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <string>
 
-#include "dispatcher/attn_fwd_triton.h"
 #include "dispatcher/driver/driver.h"
+#include "dispatcher/kernel_pack.h"
 #include "dispatcher/status.h"
 #include "platforms/archs.h"
 
@@ -23,15 +23,15 @@ class Gpu {
   // Its row of the arch table; kNoBinaryForGpu, with the archs that have one, if it has none.
   Status Arch(const platforms::Arch** arch) const;
 
-  // The backend of attn_fwd for this GPU, from the pack that is found at the first success.
-  Status AttnFwd(const AttnFwdTriton** backend);
+  // A kernel for this GPU, from the pack that is found at the first success.
+  Status Find(KernelId kernel, const KernelPack** pack);
 
  private:
   const DeviceInfo info_;
   const platforms::Arch* const arch_;  // may be null
   std::mutex mutex_;
-  std::atomic<const AttnFwdTriton*> attn_fwd_{nullptr};
-  std::shared_ptr<const AttnFwdTriton> attn_fwd_owner_;
+  std::atomic<const KernelPack*> packs_[kKernelCount] = {};
+  std::shared_ptr<const KernelPack> owners_[kKernelCount];
 };
 
 // Where `stream` runs. `gpu` lives as long as the process.

@@ -11,17 +11,17 @@ namespace aotriton::dispatcher {
 
 // A kernel argument, in the width that the kernel declares.
 struct Argument {
-  const char* name = "";  // a literal
+  const char* name;  // a literal
   union {
     void* pointer;
     int64_t i64;
     int32_t i32;
     float fp32;
-  } value = {nullptr};
+  } value;
 };
 
 struct Launch {
-  static constexpr int kMaxArguments = 64;
+  static constexpr int kMaxArguments = 80;
 
   const Pack* pack = nullptr;
   uint32_t functional = 0;  // index in the pack, like variant
@@ -30,11 +30,11 @@ struct Launch {
   uint32_t threads = 0;
   uint32_t shared = 0;
   int argument_count = 0;
-  Argument arguments[kMaxArguments];
+  Argument arguments[kMaxArguments];  // the first argument_count are set
 };
 
 struct Plan {
-  static constexpr int kMaxLaunches = 1;  // of the ops that exist
+  static constexpr int kMaxLaunches = 3;  // of the ops that exist
 
   int launch_count = 0;  // 0: there is nothing to write
   Launch launches[kMaxLaunches];

@@ -2,7 +2,9 @@
 #ifndef AOTRITON_DISPATCHER_RUN_H_
 #define AOTRITON_DISPATCHER_RUN_H_
 
+#include "dispatcher/attn_bwd.h"
 #include "dispatcher/attn_fwd.h"
+#include "dispatcher/encoded_softmax.h"
 #include "dispatcher/status.h"
 
 namespace aotriton::dispatcher {
@@ -14,6 +16,8 @@ enum class Goal {
 };
 
 Status Run(const AttnFwd& op, void* stream, Goal goal);
+Status Run(const AttnBwd& op, void* stream, Goal goal);
+Status Run(const EncodedSoftmax& op, void* stream, Goal goal);
 
 }  // namespace aotriton::dispatcher
 

@@ -7,7 +7,7 @@
 namespace aotriton::dispatcher {
 
 // The numbers of aotriton::DType and of the C ABI. Any other number may arrive.
-enum DType : int32_t { kFloat32 = 1, kFloat16 = 2, kBFloat16 = 3 };
+enum DType : int32_t { kFloat32 = 1, kFloat16 = 2, kBFloat16 = 3, kInt32 = 12, kInt64 = 13, kUInt64 = 23 };
 
 struct Tensor {
   static constexpr int kMaxRank = 4;
@@ -18,6 +18,22 @@ struct Tensor {
   int64_t sizes[kMaxRank] = {};    // of a rank r tensor the first r count
   int64_t strides[kMaxRank] = {};  // in elements
 };
+
+// A number in device memory.
+struct Scalar {
+  void* data = nullptr;
+  int32_t dtype = 0;
+};
+
+// A dimension of size 1 has no stride: callers leave anything there, and 0 keeps every promise.
+inline int64_t Stride(const Tensor& t, int dimension) { return t.sizes[dimension] > 1 ? t.strides[dimension] : 0; }
+
+inline bool HasElements(const Tensor& t) {
+  for (int i = 0; i < t.rank; ++i) {
+    if (t.sizes[i] == 0) return false;
+  }
+  return true;
+}
 
 // The axis value and pointer type of `dtype`, "fp16"; nullptr if it is none of the three.
 inline const char* DTypeName(int32_t dtype) {

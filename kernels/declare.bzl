@@ -53,9 +53,9 @@ def scalar(name, type, unless = None, constant = 0):
     """
     return struct(kind = "scalar", name = name, type = type, align = 0, unless = unless, align_unless = None, constant = str(constant))
 
-def stride(name, align = 0, align_unless = None):
+def stride(name, align = 0, align_unless = None, unless = None, constant = 0):
     """A stride in elements, 64-bit; `align` promises a multiple of so many elements."""
-    return struct(kind = "stride", name = name, type = "i64", align = align, unless = None, align_unless = align_unless, constant = "0")
+    return struct(kind = "stride", name = name, type = "i64", align = align, unless = unless, align_unless = align_unless, constant = str(constant))
 
 def constexpr(name, value = None, unless = None):
     """A compile-time parameter: of the functional when `value` is given, else of the config.

@@ -33,6 +33,8 @@ def _triton_images_impl(ctx):
                 image = ctx.actions.declare_file(path)
                 ctx.actions.symlink(output = image, target_file = pack)
                 files.append(image)
+    if not files:
+        fail("%s: --//kernels:only matches no functional" % ctx.label)
     return [
         DefaultInfo(files = depset(files), runfiles = ctx.runfiles(files)),
         OutputGroupInfo(reports = depset(transitive = reports)),

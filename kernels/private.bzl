@@ -165,6 +165,9 @@ triton_kernel_functionals = rule(
 
 def _triton_pack_impl(ctx):
     info = ctx.attr.kernel[TritonKernelInfo]
+    if not info.reports.to_list():
+        # --//kernels:only leaves nothing of this kernel.
+        return [DefaultInfo(), OutputGroupInfo(reports = info.reports)]
     path = "aotriton.images/%s-%s/%s/%s.pack" % (info.vendor, info.arch, info.family, info.kernel)
     pack = ctx.actions.declare_file("%s/%s" % (ctx.label.name, path))
     args = ctx.actions.args()
@@ -192,6 +195,6 @@ triton_pack = rule(
         "_tool": attr.label(default = "//tools/pack", executable = True, cfg = "exec"),
     },
     doc = """One file with the code objects of a kernel for the platform's arch:
-`<name>/aotriton.images/<vendor>-<arch>/<family>/<kernel>.pack`.
-The output group `reports` has the compile reports.""",
+`<name>/aotriton.images/<vendor>-<arch>/<family>/<kernel>.pack`; no file where `--//kernels:only`
+leaves nothing of the kernel. The output group `reports` has the compile reports.""",
 )

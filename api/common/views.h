@@ -4,7 +4,7 @@
 
 #include <aotriton/util.h>
 
-#include "dispatcher/status.h"
+#include "dispatcher/attention.h"
 #include "dispatcher/tensor.h"
 
 namespace aotriton::api {
@@ -23,26 +23,32 @@ dispatcher::Tensor Required(const AOTRITON_NS::TensorView<Rank>& view) {
   return tensor;
 }
 
-// A logsumexp view. Its strides have never been read by any release, so callers leave anything
-// there: the memory is contiguous by contract.
-inline dispatcher::Tensor Logsumexp(const AOTRITON_NS::TensorView<2>& view) {
-  if (!view) return {};
-  dispatcher::Tensor tensor = Required(view);
+// A view that may be null: then callers leave anything in its other fields.
+template <int Rank>
+dispatcher::Tensor Optional(const AOTRITON_NS::TensorView<Rank>& view) {
+  return view ? Required(view) : dispatcher::Tensor();
+}
+
+// A view of logsumexp or delta. Its strides have never been read by any release, so callers leave
+// anything there: the memory is contiguous by contract.
+inline dispatcher::Tensor RowNumbers(const AOTRITON_NS::TensorView<2>& view) {
+  dispatcher::Tensor tensor = Optional(view);
   tensor.strides[0] = tensor.sizes[1];
   tensor.strides[1] = 1;
   return tensor;
 }
 
-// What this library does not do yet is refused by name, never ignored.
-inline dispatcher::Status RequireNull(const char* name, const void* data) {
-  if (data == nullptr) return {};
-  return {dispatcher::kNotSupported, std::string(name) + " is given; this library does not support it yet: pass a null view"};
-}
+inline dispatcher::Scalar ToScalar(const AOTRITON_NS::TensorView<0>& view) { return {view.data_ptr(), view.dtype()}; }
 
-inline dispatcher::Status RequireNoDropout(float dropout_p) {
-  if (dropout_p <= 0) return {};
-  return {dispatcher::kNotSupported,
-          "dropout_p is " + std::to_string(dropout_p) + "; this library does not support dropout yet: it must be 0"};
+// A probability that is not positive means "no dropout".
+inline dispatcher::Dropout ToDropout(float p, const AOTRITON_NS::TensorView<0>& seed, const AOTRITON_NS::TensorView<0>& offset1,
+                                     uint64_t offset2) {
+  dispatcher::Dropout dropout;
+  dropout.p = p <= 0 ? 0 : p;
+  dropout.seed = ToScalar(seed);
+  dropout.offset1 = ToScalar(offset1);
+  dropout.offset2 = offset2;
+  return dropout;
 }
 
 }  // namespace aotriton::api

@@ -3,97 +3,115 @@
 What every argument means stands in attn_fwd.py; dispatcher/attn_fwd.cc binds them by name.
 """
 
-load("//kernels:declare.bzl", "axis", "config", "constexpr", "kernel_declaration", "scalar", "stride", "tensor")
+load("//kernels:declare.bzl", "config", "kernel_declaration", "scalar")
+load(
+    ":family.bzl",
+    "ATTENTION_EXCLUDES",
+    "attention_axes",
+    "attention_constexprs",
+    "bias_operand",
+    "bias_strides",
+    "dropout",
+    "fp32_tensor",
+    "has_bias",
+    "head_dim_scalar",
+    "heads",
+    "lse_strides",
+    "operand",
+    "philox_outputs",
+    "sequences",
+    "strides",
+    "windows",
+)
 
-HEAD_DIMS = [16, 32, 48, 64, 80, 96, 128, 160, 192, 224, 256]
-
-# A functional of layout "any" promises nothing: any head_dim up to the tile, any base, any stride.
-_ANY = {"layout": "any"}
-_ALIGNED = {"layout": "aligned"}
-_NOT_CAUSAL = {"causal": 0}
-
-def _tensor(name):
-    return tensor(name, "*{dtype}", align = 16, align_unless = _ANY)
-
-def _strides(name, dims):
-    return [stride("stride_" + name + dim, align = 8, align_unless = _ANY) for dim in dims.elems()]
-
-def _sm_90(bits, head_dim, layout):
-    """The fastest of those tried on an H200 for bf16; elsewhere the largest blocks without spills."""
+def _sm_90(bits, head_dim, values):
+    """The fastest of those tried on an H200 for bf16 without bias and dropout; else the largest blocks without spills."""
     if bits == 32:
         # Full fp32 has no tensor cores: the products are unrolled multiply-adds.
-        return _config(32, 32, num_warps = 8, num_stages = 2) if head_dim < 128 else _config(32, 16, num_warps = 8, num_stages = 2)
-    if layout == "any":
-        return _config(64, 32) if head_dim <= 96 else _config(64, 32, num_warps = 8) if head_dim <= 128 else _config(32, 16)
+        block_m, block_n = (32, 32) if head_dim < 128 else (32, 16) if head_dim <= 256 else (16, 16)
+        return _config(block_m, block_n, num_warps = 8, num_stages = 2)
+    if values["layout"] == "any":
+        if head_dim <= 128:
+            return _config(64, 32, num_warps = 8)
+        return _config(32, 16, num_warps = 8) if head_dim <= 256 else _config(16, 16)
+    if values["bias"] == "1" or values["dropout"] == "1":
+        if head_dim <= 128:
+            return _config(128, 64, num_warps = 8, num_stages = 2)
+        if head_dim <= 224:
+            return _config(128, 32, num_warps = 8, num_stages = 2)
+        return _config(64, 32, num_warps = 8, num_stages = 2) if head_dim <= 256 else _config(32, 16, num_warps = 8, num_stages = 2)
     if head_dim <= 64:
         return _config(64, 64, num_stages = 3, max_registers = 128)
     if head_dim <= 128:
         return _config(64, 64, num_stages = 3, max_registers = 168)
     if head_dim <= 192:
         return _config(128, 64, num_warps = 8, num_stages = 2)
-    return _config(128, 32, num_warps = 8, num_stages = 3)
+    return _config(128, 32, num_warps = 8, num_stages = 3) if head_dim <= 256 else _config(32, 32, num_warps = 8, num_stages = 2)
 
-def _cdna(bits, head_dim, layout):
+def _cdna(bits, head_dim, values):
     """The largest blocks without spills."""
     if bits == 32:
-        return _config(64, 32) if head_dim <= 128 else _config(32, 32) if head_dim <= 192 else _config(32, 16)
+        if head_dim <= 128:
+            return _config(64, 32)
+        return _config(32, 32) if head_dim <= 192 else _config(32, 16) if head_dim <= 256 else _config(16, 16)
 
     # Two waves on a SIMD: 221 registers in place of 324 at head_dim 128 on gfx942, and no spill.
-    waves_per_eu = 2 if layout == "aligned" and head_dim <= 128 else 0
+    # With both bias and dropout that is too few.
+    is_plain = values["layout"] == "aligned" and not (values["bias"] == "1" and values["dropout"] == "1")
+    waves_per_eu = 2 if is_plain and head_dim <= 128 else 0
     if head_dim <= 64:
         return _config(128, 64, num_stages = 2, waves_per_eu = waves_per_eu)
     if head_dim <= 128:
         return _config(128, 32, num_stages = 2, waves_per_eu = waves_per_eu)
-    return _config(64, 16 if layout == "any" and head_dim >= 224 else 32, num_stages = 2)
+    if head_dim <= 256:
+        return _config(64, 16 if values["layout"] == "any" and head_dim >= 224 else 32, num_stages = 2)
+    return _config(32, 16, num_stages = 2)
 
-def _rdna(arch, bits, head_dim, layout):
+def _gfx11(bits, head_dim, values):
     """Small blocks: larger ones spill by the thousand and take minutes to compile."""
     if bits == 32:
         # RDNA has no matrix instruction for fp32.
-        return _config(32, 16, num_warps = 8) if head_dim <= 64 else _config(16, 16, num_warps = 8)
-    widest = {"aligned": {"gfx1100": 80, "gfx1201": 128}, "any": {"gfx1100": 48, "gfx1201": 64}}[layout][arch]
-    return _config(64, 32) if head_dim <= widest else _config(64, 16, num_warps = 8)
+        return _config(16, 16, num_warps = 8 if head_dim <= 64 else 16)
+    if values["layout"] == "any":
+        return _config(32, 16, num_warps = 8 if head_dim <= 224 else 16)
+    if head_dim <= 64:
+        return _config(64, 32)
+    if head_dim <= 128:
+        return _config(64, 16, num_warps = 8)
+    return _config(32, 16, num_warps = 8 if head_dim <= 192 else 16)
+
+def _gfx12(bits, head_dim, values):
+    """Like _gfx11."""
+    if bits == 32:
+        return _config(16, 16, num_warps = 8 if head_dim <= 64 else 16)
+    if values["layout"] == "any":
+        return _config(64, 16, num_warps = 8 if head_dim <= 128 else 16) if head_dim <= 256 else _config(32, 16, num_warps = 16)
+    if head_dim <= 128:
+        return _config(64, 32)
+    return _config(64, 16, num_warps = 8 if head_dim <= 256 else 16)
 
 def _config(block_m, block_n, **options):
     return config({"BLOCK_M": block_m, "BLOCK_N": block_n}, **options)
 
 def _configs(arch, values):
-    bits = 32 if values["dtype"] == "fp32" else 16
-    head_dim, layout = int(values["head_dim"]), values["layout"]
-    if arch.startswith("sm_"):
-        return [_sm_90(bits, head_dim, layout)]
-    if arch.startswith("gfx9"):
-        return [_cdna(bits, head_dim, layout)]
-    return [_rdna(arch, bits, head_dim, layout)]
+    bits, head_dim = 32 if values["dtype"] == "fp32" else 16, int(values["head_dim"])
+    for prefix, rule in [("sm_", _sm_90), ("gfx9", _cdna), ("gfx11", _gfx11), ("gfx12", _gfx12)]:
+        if arch.startswith(prefix):
+            return [rule(bits, head_dim, values)]
+    fail("attn_fwd has no configs for " + arch)
 
 ATTN_FWD = kernel_declaration(
     entry = "attn_fwd",
-    axes = [
-        axis("dtype", ["fp16", "bf16", "fp32"]),
-        axis("head_dim", HEAD_DIMS, labels = ["d%d" % d for d in HEAD_DIMS]),
-        axis("causal", [0, 1], labels = ["", "causal"]),
-        axis("layout", ["aligned", "any"], labels = ["", "any"]),
-    ],
-    arguments = [_tensor("Q"), _tensor("K"), _tensor("V"), _tensor("Out"), tensor("L", "*fp32")] +
+    axes = attention_axes(),
+    exclude = ATTENTION_EXCLUDES,
+    arguments = [operand("Q"), operand("K"), operand("V"), bias_operand("B"), operand("Out"), fp32_tensor("L")] +
                 [scalar("sm_scale", "fp32")] +
-                _strides("q", "zhm") + _strides("k", "zhn") + _strides("v", "zhn") + _strides("o", "zhm") +
-                [
-                    scalar("num_head_q", "i32"),
-                    scalar("num_head_k", "i32"),
-                    scalar("seqlen_q", "i32"),
-                    scalar("seqlen_k", "i32"),
-                    scalar("head_dim_qk", "i32", unless = _ALIGNED, constant = "{head_dim}"),
-                    scalar("head_dim_vo", "i32", unless = _ALIGNED, constant = "{head_dim}"),
-                    scalar("window_left", "i32", unless = _NOT_CAUSAL),
-                    scalar("window_right", "i32", unless = _NOT_CAUSAL),
-                    scalar("lse_scale", "fp32"),
-                    scalar("store_lse", "i32"),
-                    constexpr("HEAD_DIM", "{head_dim}"),
-                    constexpr("WINDOWED", "{causal}"),
-                    constexpr("PADDED_HEAD", "1", unless = _ALIGNED),
-                    constexpr("BLOCK_M"),
-                    constexpr("BLOCK_N"),
-                ],
+                strides("q", "zhm") + strides("k", "zhn") + strides("v", "zhn") + strides("o", "zhm") +
+                bias_strides("b") + lse_strides() + heads() + sequences() +
+                [head_dim_scalar("head_dim_qk"), head_dim_scalar("head_dim_vo")] +
+                windows() + [has_bias()] + dropout() + philox_outputs() +
+                [scalar("lse_scale", "fp32"), scalar("store_lse", "i32"), scalar("lse_compact", "i32")] +
+                attention_constexprs(),
     configs = _configs,
     # The kernel rounds sm_scale * q k once; fused into the subtraction of the maximum, the two
     # would come from differently rounded scores.

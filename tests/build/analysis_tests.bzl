@@ -8,7 +8,7 @@ load("//platforms:archs.bzl", "ARCHS")
 
 _ARCH_SETTING = {"//command_line_option:platforms": str(Label("//platforms:gfx950"))}
 _NVIDIA_SETTING = {"//command_line_option:platforms": str(Label("//platforms:sm_90"))}
-_VALUES = {"causal": "1", "dtype": "bf16", "head_dim": "128", "layout": "aligned"}
+_VALUES = {"bias": "0", "causal": "1", "dropout": "0", "dtype": "bf16", "head_dim": "128", "layout": "aligned"}
 
 def _declared_variants(arch):
     count = 0
@@ -43,11 +43,15 @@ def _only_test_impl(ctx):
     env = analysistest.begin(ctx)
     codes = analysistest.target_under_test(env)[TritonKernelInfo].codes.to_list()
     names = {code.dirname.split("/")[-1]: None for code in codes}
-    asserts.equals(env, ["attn_fwd.bf16.d128", "attn_fwd.bf16.d128.any", "attn_fwd.fp16.d64"], sorted(names.keys()))
+    asserts.equals(
+        env,
+        ["attn_fwd.bf16.d128", "attn_fwd.bf16.d128.causal.bias.dropout.any", "attn_fwd.fp16.d64"],
+        sorted(names.keys()),
+    )
     return analysistest.end(env)
 
 only_test = analysistest.make(_only_test_impl, config_settings = dict(_ARCH_SETTING, **{
-    str(Label("//kernels:only")): ["attn_fwd.bf16.d128", "*.bf16.d128.any", "attn_fwd.fp16.d64"],
+    str(Label("//kernels:only")): ["attn_fwd.bf16.d128", "*.bf16.d128.*.any", "attn_fwd.fp16.d64"],
 }))
 
 def _fat_tree_test_impl(ctx):
@@ -56,7 +60,11 @@ def _fat_tree_test_impl(ctx):
     asserts.equals(
         env,
         ["amd-gfx1100", "amd-gfx942", "nvidia-sm_90"],
-        sorted([file.path.split("aotriton.images/")[1].split("/")[0] for file in files]),
+        sorted([
+            file.path.split("aotriton.images/")[1].split("/")[0]
+            for file in files
+            if file.basename == "attn_fwd.pack"
+        ]),
     )
     return analysistest.end(env)
 

@@ -18,12 +18,24 @@ with open(os.path.join(REPO, "platforms/archs.json")) as table:
 EM_AMDGPU, EM_CUDA = 224, 190
 MACH = {"gfx90a": 0x3F, "gfx942": 0x4C, "gfx950": 0x4F, "gfx1100": 0x41, "gfx1201": 0x4E}
 
-STRIDES = [f"stride_{tensor}" for tensor in ("qz", "qh", "qm", "kz", "kh", "kn", "vz", "vh", "vn", "oz", "oh", "om")]
-ALWAYS = ["Q", "K", "V", "Out", "L", "sm_scale"] + STRIDES + ["num_head_q", "num_head_k", "seqlen_q", "seqlen_k"]
+KERNELS = ("attn_fwd", "bwd_dkdv", "bwd_dq", "bwd_fused", "bwd_preprocess", "debug_simulate_encoded_softmax")
+
+# Arguments that only some functionals take: name -> the axis value that needs it.
+ONLY_WITH = {
+    "B": ("bias", "1"), "stride_bz": ("bias", "1"), "DB": ("bias", "1"), "has_db": ("bias", "1"),
+    "dropout_p": ("dropout", "1"), "philox_seed": ("dropout", "1"), "philox_offset2": ("dropout", "1"),
+    "window_left": ("causal", "1"), "window_right": ("causal", "1"),
+    "head_dim_qk": ("layout", "any"), "head_dim_vo": ("layout", "any"), "has_bias": ("layout", "any"),
+    "has_dropout": ("layout", "any"), "stride_bn": ("layout", "any"),
+}
 
 
-def pack_of(arch):
-    return read_pack(os.path.join(REPO, f"aotriton.images/{ARCHS[arch]['vendor']}-{arch}/flash/attn_fwd.pack"))
+def pack_of(arch, kernel="attn_fwd"):
+    return read_pack(os.path.join(REPO, f"aotriton.images/{ARCHS[arch]['vendor']}-{arch}/flash/{kernel}.pack"))
+
+
+def packs_of(arch):
+    return [pack_of(arch, kernel) for kernel in KERNELS]
 
 
 def reports_of(arch):
@@ -38,42 +50,44 @@ def reports_of(arch):
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_a_code_object_is_labelled_with_its_machine(arch):
-    for functional in pack_of(arch).functionals:
-        for variant in functional.variants:
-            assert variant.code[:4] == b"\x7fELF"
-            (machine,) = struct.unpack_from("<H", variant.code, 18)
-            (flags,) = struct.unpack_from("<I", variant.code, 48)
-            if ARCHS[arch]["vendor"] == "amd":
-                assert machine == EM_AMDGPU and flags & 0xFF == MACH[arch]
-            else:
-                assert machine == EM_CUDA
+    for pack in packs_of(arch):
+        for functional in pack.functionals:
+            for variant in functional.variants:
+                assert variant.code[:4] == b"\x7fELF"
+                (machine,) = struct.unpack_from("<H", variant.code, 18)
+                (flags,) = struct.unpack_from("<I", variant.code, 48)
+                if ARCHS[arch]["vendor"] == "amd":
+                    assert machine == EM_AMDGPU and flags & 0xFF == MACH[arch]
+                else:
+                    assert machine == EM_CUDA
 
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_a_functional_takes_what_it_uses(arch):
-    functionals = pack_of(arch).functionals
-    assert len(functionals) == 4
-    for functional in functionals:
-        _, _, causal, layout = functional.values
-        expected = list(ALWAYS)
-        if layout == "any":
-            expected += ["head_dim_qk", "head_dim_vo"]
-        if causal == "1":
-            expected += ["window_left", "window_right"]
-        expected += ["lse_scale", "store_lse", "global_scratch", "profile_scratch"]
-        assert [name for name, _ in functional.arguments] == expected
-        types = dict(functional.arguments)
-        assert types["Q"] == "*" + functional.values[0] and types["L"] == "*fp32"
-        assert all(types[name] == "i64" for name in STRIDES)
-        assert functional.choices[-1][0] == UNBOUNDED
+    assert len(pack_of(arch).functionals) == 5
+    for pack in packs_of(arch):
+        names = [name for name, _ in pack.axes]
+        for functional in pack.functionals:
+            values = dict(zip(names, functional.values))
+            types = dict(functional.arguments)
+            for argument, (axis, value) in ONLY_WITH.items():
+                # The debug kernel has no axis dropout: the mask is all it is about.
+                if argument in types and axis in values:
+                    assert values[axis] == value, (pack.meta["kernel"], argument)
+            if pack.meta["kernel"] == "attn_fwd":
+                assert types["Q"] == "*" + values["dtype"] and types["L"] == "*fp32" and types["stride_qz"] == "i64"
+                assert all((argument in types) == (values[axis] == value)
+                           for argument, (axis, value) in ONLY_WITH.items() if argument not in ("DB", "has_db"))
+            assert functional.choices[-1][0] == UNBOUNDED
+            assert [name for name, _ in functional.arguments[-2:]] == ["global_scratch", "profile_scratch"]
 
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_a_code_object_fits_its_arch(arch):
     reports = reports_of(arch)
-    assert len(reports) == sum(len(functional.variants) for functional in pack_of(arch).functionals)
+    assert len(reports) == sum(len(functional.variants) for pack in packs_of(arch) for functional in pack.functionals)
     for report in reports:
         assert report["threads"] == report["config"]["num_warps"] * ARCHS[arch]["wave_size"]
         assert report["shared"] <= ARCHS[arch]["lds"]
-        # A handful outside the loops costs nothing; a config that is too large spills hundreds.
-        assert report["spills"] <= 8, report["config"]
+        # Some spill outside the loops, and RDNA holds K and V in registers; a config that is too large spills hundreds.
+        assert report["spills"] <= 64, (report["kernel"], report["config"])

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstring>
 #include <set>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -83,7 +85,7 @@ TEST_F(ApiTest, LaunchesOnce) {
   EXPECT_STREQ(aotriton_last_error(), "");
   ASSERT_EQ(fake_hip::Launches().size(), 1u);
   const fake_hip::Launch launch = fake_hip::Launches()[0];
-  EXPECT_EQ(launch.id, "bf16.64.0.aligned.m128");
+  EXPECT_EQ(launch.id, "bf16.64.0.aligned.0.0.m128");
   EXPECT_EQ(launch.symbol, "attn_fwd");
   EXPECT_EQ(launch.stream, stream_);
   EXPECT_EQ(launch.device, device_);
@@ -302,8 +304,8 @@ TEST_F(ApiTest, IgnoresWindowsThatAreNotOn) {
   ASSERT_EQ(aotriton_attn_fwd(&args, stream_), 0);
   args.is_windowed = 1;
   ASSERT_EQ(aotriton_attn_fwd(&args, stream_), 0);
-  EXPECT_EQ(fake_hip::Launches()[0].id, "bf16.64.0.aligned.m128");
-  EXPECT_EQ(fake_hip::Launches()[1].id, "bf16.64.1.aligned.m128");
+  EXPECT_EQ(fake_hip::Launches()[0].id, "bf16.64.0.aligned.0.0.m128");
+  EXPECT_EQ(fake_hip::Launches()[1].id, "bf16.64.1.aligned.0.0.m128");
   EXPECT_EQ(fake_hip::Launches()[1].arguments.at("window_left").integer(), 77);
 }
 
@@ -322,7 +324,7 @@ TEST_F(ApiTest, V3TakesVersion3) {
   ASSERT_EQ(v3::attn_fwd(params, v3::attn_fwd_params::kVersion, stream_), hipSuccess) << aotriton_last_error();
   ASSERT_EQ(fake_hip::Launches().size(), 1u);
   const fake_hip::Launch launch = fake_hip::Launches()[0];
-  EXPECT_EQ(launch.id, "bf16.64.1.aligned.m128");
+  EXPECT_EQ(launch.id, "bf16.64.1.aligned.0.0.m128");
   EXPECT_EQ(launch.arguments.at("window_left").integer(), 128);
   EXPECT_EQ(launch.arguments.at("window_right").integer(), -2147483646);
   EXPECT_EQ(launch.arguments.at("sm_scale").real(), 0.25f);
@@ -343,7 +345,7 @@ TEST_F(ApiTest, V3TakesVersion1) {
   memcpy(old + 576, reinterpret_cast<const unsigned char*>(&params) + 640, 768 - 576);
   ASSERT_EQ(v3::attn_fwd(reinterpret_cast<const v3::attn_fwd_params&>(old), 1, stream_), hipSuccess) << aotriton_last_error();
   const fake_hip::Launch launch = fake_hip::Launches().at(0);
-  EXPECT_EQ(launch.id, "bf16.64.1.aligned.m128");
+  EXPECT_EQ(launch.id, "bf16.64.1.aligned.0.0.m128");
   EXPECT_EQ(launch.arguments.at("window_left").integer(), -5);
   EXPECT_EQ(launch.arguments.at("window_right").integer(), 9);
   EXPECT_EQ(launch.arguments.at("Out").pointer(), reinterpret_cast<void*>(0x40000));
@@ -356,14 +358,16 @@ TEST_F(ApiTest, V3RefusesByName) {
     const char* text;
   };
   const Case cases[] = {
-      {[](v3::attn_fwd_params* p) { p->B = p->Q; }, hipErrorNotSupported, "B (bias) is given; this library does not support it yet: pass a null view"},
-      {[](v3::attn_fwd_params* p) { p->A = p->L; }, hipErrorNotSupported, "A (alibi slopes) is given; this library does not support it yet: pass a null view"},
-      {[](v3::attn_fwd_params* p) { p->cu_seqlens_q = {64, {3}, {1}, aotriton::kInt32}; }, hipErrorNotSupported, "cu_seqlens_q is given; this library does not support it yet: pass a null view"},
-      {[](v3::attn_fwd_params* p) { p->cu_seqlens_k = {64, {3}, {1}, aotriton::kInt32}; }, hipErrorNotSupported, "cu_seqlens_k is given; this library does not support it yet: pass a null view"},
-      {[](v3::attn_fwd_params* p) { p->seq_strides_k = {64, {3}, {1}, aotriton::kInt32}; }, hipErrorNotSupported, "seq_strides_k is given; this library does not support it yet: pass a null view"},
-      {[](v3::attn_fwd_params* p) { p->encoded_softmax = p->Q; }, hipErrorNotSupported, "encoded_softmax is given; this library does not support it yet: pass a null view"},
-      {[](v3::attn_fwd_params* p) { p->dropout_p = 0.5f; }, hipErrorNotSupported, "dropout_p is 0.500000; this library does not support dropout yet: it must be 0"},
-      {[](v3::attn_fwd_params* p) { p->varlen_type = 2; }, hipErrorNotSupported, "varlen_type is 2; this library does not support variable lengths yet: it must be 0 (None)"},
+      {[](v3::attn_fwd_params* p) { p->B = p->Q; }, hipErrorInvalidValue, "bias has sizes (2, 8, 1000, 64); dimension 3 must be 700, that of k's dimension 2"},
+      {[](v3::attn_fwd_params* p) { p->A = p->L; }, hipErrorNotSupported, "A (alibi slopes) is given; this library does not support it: pass a null view"},
+      {[](v3::attn_fwd_params* p) { p->cu_seqlens_q = {64, {3}, {1}, aotriton::kInt32}; }, hipErrorInvalidValue, "cu_seqlens_k is null; varlen_type 1 (compact) requires it"},
+      {[](v3::attn_fwd_params* p) { p->cu_seqlens_k = {64, {3}, {1}, aotriton::kInt32}; }, hipErrorInvalidValue, "cu_seqlens_k is given, and varlen_type is 0 (none), which does not use it: pass null"},
+      {[](v3::attn_fwd_params* p) { p->seq_strides_k = {64, {3}, {1}, aotriton::kInt32}; }, hipErrorInvalidValue, "seq_starts_k is given, and varlen_type is 0 (none), which does not use it: pass null"},
+      {[](v3::attn_fwd_params* p) { p->encoded_softmax = p->Q; }, hipErrorInvalidValue, "encoded_softmax has sizes (2, 8, 1000, 64); it must be (2, 8, 1000, 700): sequences, num_head_q, max_seqlen_q, max_seqlen_k"},
+      {[](v3::attn_fwd_params* p) { p->dropout_p = 0.5f; p->philox_offset1 = {8, aotriton::kInt64}; }, hipErrorInvalidValue, "philox_seed is null; dropout_p is 0.5 and requires a device pointer"},
+      {[](v3::attn_fwd_params* p) { p->dropout_p = 0.5f; p->philox_seed_ptr = {8, aotriton::kFloat32}; }, hipErrorInvalidValue, "philox_seed has dtype 1; it must be int64 (13) or uint64 (23)"},
+      {[](v3::attn_fwd_params* p) { p->varlen_type = 9; }, hipErrorNotSupported, "varlen_type is 9; it must be 0 (none), 1 (compact), 2 (padded) or 3 (strided)"},
+      {[](v3::attn_fwd_params* p) { p->varlen_type = 2; }, hipErrorInvalidValue, "cu_seqlens_q is null; varlen_type 2 (padded) requires it"},
       {[](v3::attn_fwd_params* p) { p->causal_type = 1; }, hipErrorNotSupported, "causal_type is 1; it must be 0 (None) or 3 (WindowedAttention)"},
       {[](v3::attn_fwd_params* p) { p->K = {}; }, hipErrorInvalidValue, "k is null; a device pointer is required"},
       {[](v3::attn_fwd_params* p) { p->V = {0x30000, {2, 2, 700, 64}, {89600, 44800, 64, 2}, aotriton::kBFloat16}; }, hipErrorInvalidValue, "v has last stride 2; it must be 1"},
@@ -400,7 +404,7 @@ TEST_F(ApiTest, V3IgnoresWhatCallersLeaveUnset) {
   EXPECT_EQ(v3::attn_fwd(params, 3, stream_), hipSuccess) << aotriton_last_error();
   params.L = aotriton::TensorView<2>::get_null_tensor(aotriton::kFloat16);
   EXPECT_EQ(v3::attn_fwd(params, 3, stream_), hipSuccess) << aotriton_last_error();
-  EXPECT_EQ(fake_hip::Launches().at(0).id, "bf16.64.0.aligned.m128");
+  EXPECT_EQ(fake_hip::Launches().at(0).id, "bf16.64.0.aligned.0.0.m128");
   EXPECT_EQ(fake_hip::Launches().at(1).arguments.at("store_lse").integer(), 0);
 }
 
@@ -413,15 +417,496 @@ TEST_F(ApiTest, V2Forward) {
   };
   ASSERT_EQ(call(false, GarbageNull<4>(), 0, GarbageNull<4>()), hipSuccess) << aotriton_last_error();
   ASSERT_EQ(call(true, {}, 0, {}), hipSuccess) << aotriton_last_error();
-  EXPECT_EQ(fake_hip::Launches().at(0).id, "bf16.64.0.aligned.m128");
+  EXPECT_EQ(fake_hip::Launches().at(0).id, "bf16.64.0.aligned.0.0.m128");
   const fake_hip::Launch causal = fake_hip::Launches().at(1);
-  EXPECT_EQ(causal.id, "bf16.64.1.aligned.m128");
+  EXPECT_EQ(causal.id, "bf16.64.1.aligned.0.0.m128");
   EXPECT_EQ(causal.arguments.at("window_left").integer(), -2147483647);
   EXPECT_EQ(causal.arguments.at("window_right").integer(), -2147483647);
-  EXPECT_EQ(call(false, View(args.q), 0, {}), hipErrorNotSupported);
-  EXPECT_STREQ(aotriton_last_error(), "b (bias) is given; this library does not support it yet: pass a null view");
-  EXPECT_EQ(call(false, {}, 0.1f, {}), hipErrorNotSupported);
-  EXPECT_EQ(call(false, {}, 0, View(args.q)), hipErrorNotSupported);
+  EXPECT_EQ(call(false, View(args.q), 0, {}), hipErrorInvalidValue);
+  EXPECT_STREQ(aotriton_last_error(), "bias has sizes (2, 8, 1000, 64); dimension 3 must be 700, that of k's dimension 2");
+  EXPECT_EQ(call(false, {}, -0.5f, {}), hipSuccess) << aotriton_last_error();  // not positive: no dropout
+  EXPECT_EQ(call(false, {}, NAN, {}), hipErrorInvalidValue);
+}
+
+std::vector<std::string> Symbols() {
+  std::vector<std::string> out;
+  for (const fake_hip::Launch& launch : fake_hip::Launches()) out.push_back(launch.symbol);
+  return out;
+}
+
+const std::vector<std::string> kSplit = {"bwd_preprocess", "bwd_dkdv", "bwd_dq"};
+
+// Where a test's numbers for Philox lie.
+const auto kSeed = reinterpret_cast<uint64_t*>(0xE0000);
+const auto kOffset = reinterpret_cast<uint64_t*>(0xE0008);
+
+TEST_F(ApiTest, AShorterStructAsksForNothingNew) {
+  aotriton_attn_fwd_args args = Call();
+  args.bias = args.q;  // nonsense that an older caller's memory may hold behind its struct
+  args.varlen_type = 77;
+  args.dropout_p = -3;
+  args.reserved = 0x5a5a5a5a;
+  for (uint32_t size : {420u, 424u}) {
+    args.struct_size = size;
+    EXPECT_EQ(aotriton_attn_fwd(&args, stream_), 0) << aotriton_last_error();
+  }
+  args.struct_size = 419;
+  EXPECT_EQ(aotriton_attn_fwd(&args, stream_), hipErrorInvalidValue);
+  static_assert(offsetof(aotriton_attn_fwd_args, reserved) == 420 && offsetof(aotriton_attn_fwd_args, bias) == 424);
+}
+
+TEST_F(ApiTest, CTakesBiasDropoutAndVariableLengths) {
+  aotriton_attn_fwd_args args = Call();
+  args.bias = support::BackwardCall().bias;
+  args.dropout_p = 0.5f;
+  args.philox_seed = kSeed;
+  args.philox_offset1 = kOffset;
+  args.philox_offset2 = 99;
+  args.philox_seed_output = kSeed + 2;
+  ASSERT_EQ(aotriton_attn_fwd(&args, stream_), 0) << aotriton_last_error();
+  args = Call();
+  support::MakeCompact(&args);
+  ASSERT_EQ(aotriton_attn_fwd(&args, stream_), 0) << aotriton_last_error();
+  const fake_hip::Launch both = fake_hip::Launches().at(0), compact = fake_hip::Launches().at(1);
+  EXPECT_EQ(both.id, "bf16.64.0.aligned.1.1.m128");
+  EXPECT_EQ(both.arguments.at("stride_bm").integer(), 704);
+  EXPECT_EQ(both.arguments.at("philox_seed").pointer(), kSeed);
+  EXPECT_EQ(both.arguments.at("philox_offset2").integer(), 99);
+  EXPECT_EQ(both.arguments.at("philox_seed_output").pointer(), kSeed + 2);
+  EXPECT_EQ(both.arguments.at("philox_offset_output").pointer(), nullptr);
+  EXPECT_EQ(compact.grid[0], 5u * 8 * 3);
+  EXPECT_EQ(compact.arguments.at("lse_compact").integer(), 1);
+  EXPECT_EQ(compact.arguments.at("cu_seqlens_k").pointer(), args.cu_seqlens_k.data);
+}
+
+TEST_F(ApiTest, CBackward) {
+  aotriton_attn_bwd_args args = support::BackwardCall();
+  ASSERT_EQ(aotriton_attn_bwd_supported(&args, stream_), 0) << aotriton_last_error();
+  EXPECT_TRUE(fake_hip::Loads().empty());
+  ASSERT_EQ(aotriton_attn_bwd_prepare(&args, stream_), 0) << aotriton_last_error();
+  EXPECT_EQ(fake_hip::Loads().size(), 3u);
+  EXPECT_TRUE(fake_hip::Launches().empty());
+  fake_hip::Fail("hipModuleLoadData", hipErrorStreamCaptureUnsupported, 1000);
+  ASSERT_EQ(aotriton_attn_bwd(&args, stream_), 0) << aotriton_last_error();
+  EXPECT_EQ(Symbols(), kSplit);
+  for (const fake_hip::Launch& launch : fake_hip::Launches()) EXPECT_EQ(launch.stream, stream_);
+  const fake_hip::Launch dq = fake_hip::Launches()[2];
+  EXPECT_EQ(dq.id, "bf16.64.0.aligned.1.0.m128");
+  EXPECT_EQ(dq.arguments.at("DB").pointer(), args.dbias.data);
+  EXPECT_EQ(dq.arguments.at("has_db").integer(), 1);
+  EXPECT_EQ(dq.arguments.at("Delta").pointer(), args.delta.data);
+
+  fake_hip::Clear();
+  args.backend = AOTRITON_BWD_FUSED;
+  ASSERT_EQ(aotriton_attn_bwd(&args, stream_), 0) << aotriton_last_error();
+  args.backend = AOTRITON_BWD_DEFAULT;
+  args.delta = {};
+  ASSERT_EQ(aotriton_attn_bwd(&args, stream_), 0) << aotriton_last_error();
+  EXPECT_EQ(Symbols(), (std::vector<std::string>{"bwd_fused", "bwd_fused"}));
+  args.backend = AOTRITON_BWD_SPLIT;
+  EXPECT_EQ(aotriton_attn_bwd(&args, stream_), hipErrorInvalidValue);
+  EXPECT_STREQ(aotriton_last_error(), "delta is null; a device pointer is required");
+  args.backend = 7;
+  EXPECT_EQ(aotriton_attn_bwd(&args, stream_), hipErrorNotSupported);
+  EXPECT_EQ(aotriton_attn_bwd(nullptr, stream_), hipErrorInvalidValue);
+  args.struct_size -= 8;
+  EXPECT_EQ(aotriton_attn_bwd(&args, stream_), hipErrorInvalidValue);
+  EXPECT_TRUE(Contains(aotriton_last_error(), "it must be sizeof(aotriton_attn_bwd_args), ")) << aotriton_last_error();
+
+  fake_hip::Clear();
+  args = support::BackwardCall();
+  support::MakeCompact(&args);
+  ASSERT_EQ(aotriton_attn_bwd(&args, stream_), 0) << aotriton_last_error();
+  EXPECT_EQ(Symbols(), kSplit);
+}
+
+TEST_F(ApiTest, APreparedBackwardAllocatesNothing) {
+  aotriton_attn_bwd_args args = support::BackwardCall();
+  for (int i = 0; i < 2; ++i) ASSERT_EQ(aotriton_attn_bwd_prepare(&args, stream_), 0) << aotriton_last_error();
+  const int before = AllocationsOfThisThread();
+  const aotriton_status status = aotriton_attn_bwd_prepare(&args, stream_);
+  const int after = AllocationsOfThisThread();
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(after - before, 0);
+}
+
+TEST_F(ApiTest, EverythingIsLoadedBeforeTheFirstLaunch) {
+  const aotriton_attn_bwd_args args = support::BackwardCall();
+  for (const char* call : {"hipModuleLoadData", "hipModuleGetFunction"}) {
+    for (int loaded : {0, 1, 2}) {
+      device_ = fake_hip::AddDevice("gfx942");
+      stream_ = fake_hip::AddStream(device_);
+      fake_hip::Clear();
+      fake_hip::Fail(call, hipErrorOutOfMemory, 1, loaded);
+      EXPECT_EQ(aotriton_attn_bwd(&args, stream_), hipErrorOutOfMemory);
+      EXPECT_TRUE(Contains(aotriton_last_error(), std::string(call) + " failed: hipErrorOutOfMemory (2), for the code object " + kSplit[loaded]))
+          << aotriton_last_error();
+      EXPECT_TRUE(fake_hip::Launches().empty());
+      // What was loaded stays, what failed is loaded again.
+      EXPECT_EQ(aotriton_attn_bwd(&args, stream_), 0) << aotriton_last_error();
+      EXPECT_EQ(Symbols(), kSplit);
+    }
+  }
+  // A launch that fails is the end.
+  for (int launched : {0, 1, 2}) {
+    fake_hip::Clear();
+    fake_hip::Fail("hipModuleLaunchKernel", hipErrorOutOfMemory, 1, launched);
+    EXPECT_EQ(aotriton_attn_bwd(&args, stream_), hipErrorOutOfMemory);
+    EXPECT_EQ(fake_hip::Launches().size(), static_cast<size_t>(launched));
+  }
+}
+
+TEST_F(ApiTest, AMissingPackOfTheBackwardIsNamed) {
+  for (const std::string kernel : {"bwd_preprocess", "bwd_dkdv", "bwd_dq"}) {
+    const aotriton_attn_bwd_args args = support::BackwardCall();
+    stream_ = fake_hip::AddStream(fake_hip::AddDevice("gfx942"));
+    const std::string path = images_.PathOf("gfx942", "amd", kernel);
+    unlink(path.c_str());
+    EXPECT_EQ(aotriton_attn_bwd(&args, stream_), hipErrorFileNotFound);
+    EXPECT_EQ(aotriton_last_error(), "there is no pack of " + kernel + " for this GPU, gfx942: tried " + path +
+                                         ". Install aotriton.images/amd-gfx942 beside the library, or set AOTRITON_IMAGES to the "
+                                         "aotriton.images that has it");
+    // Its place may not be taken by another kernel's.
+    support::WriteFile(path, support::ReadFile(support::PackOf("gfx942")));
+    EXPECT_EQ(aotriton_attn_bwd(&args, stream_), hipErrorInvalidImage);
+    EXPECT_TRUE(Contains(aotriton_last_error(), "its kernel is \"attn_fwd\", expected is \"" + kernel + "\"")) << aotriton_last_error();
+    EXPECT_EQ(v2::check_gpu(stream_), hipSuccess);  // the forward is there
+    images_.Install("gfx942");
+  }
+  EXPECT_TRUE(fake_hip::Launches().empty());
+}
+
+TEST_F(ApiTest, DropoutMaskOnTheHost) {
+  uint8_t keep[2 * 3 * 5 * 6];
+  memset(keep, 7, sizeof(keep));
+  ASSERT_EQ(aotriton_dropout_mask(5, 6, 0.5f, 2, 3, 5, 6, keep), 0);
+  uint8_t row[6];
+  ASSERT_EQ(aotriton_dropout_mask(5, 6 + 29 * 2, 0.5f, 1, 1, 1, 6, row), 0);  // the last of 30 rows, 2 counters each
+  EXPECT_EQ(memcmp(row, keep + 29 * 6, 6), 0);
+  for (uint8_t k : keep) EXPECT_LE(k, 1);
+  EXPECT_EQ(aotriton_dropout_mask(5, 6, 0.5f, 1, 1, 1, 6, nullptr), hipErrorInvalidValue);
+  EXPECT_STREQ(aotriton_last_error(), "keep is null");
+  EXPECT_EQ(aotriton_dropout_mask(5, 6, 1.5f, 1, 1, 1, 6, row), hipErrorInvalidValue);
+  EXPECT_STREQ(aotriton_last_error(), "dropout_p is 1.5; it must be from 0 to 1");
+  EXPECT_EQ(aotriton_dropout_mask(5, 6, 0.5f, 1, -1, 1, 6, row), hipErrorInvalidValue);
+  EXPECT_EQ(aotriton_dropout_mask(5, 6, 0.5f, int64_t{1} << 62, 4, 1, 6, row), hipErrorInvalidValue);
+  EXPECT_EQ(aotriton_dropout_mask(5, 6, 0.5f, 0, 4, 1, 6, nullptr), 0);
+}
+
+TEST_F(ApiTest, EncodedSoftmaxOnItsOwn) {
+  const aotriton_tensor mask = support::Tensor(AOTRITON_FLOAT32, {2, 8, 1000, 700}, 0xF0000);
+  ASSERT_EQ(aotriton_debug_simulate_encoded_softmax(&mask, 0.5f, kSeed, kOffset, 3, stream_), 0) << aotriton_last_error();
+  ASSERT_EQ(v2::debug_simulate_encoded_softmax(View(mask), 0.5f, {0xE0000, aotriton::kInt64}, {0xE0008, aotriton::kUInt64}, 3, stream_),
+            hipSuccess) << aotriton_last_error();
+  ASSERT_EQ(fake_hip::Launches().size(), 2u);
+  for (const fake_hip::Launch& launch : fake_hip::Launches()) {
+    EXPECT_EQ(launch.symbol, "debug_simulate_encoded_softmax");
+    EXPECT_EQ(launch.arguments.at("R").pointer(), mask.data);
+    EXPECT_EQ(launch.arguments.at("philox_seed").pointer(), kSeed);
+    EXPECT_EQ(launch.arguments.at("philox_offset1").pointer(), kOffset);
+    EXPECT_EQ(launch.arguments.at("philox_offset2").integer(), 3);
+  }
+  EXPECT_EQ(aotriton_debug_simulate_encoded_softmax(nullptr, 0.5f, kSeed, kOffset, 3, stream_), hipErrorInvalidValue);
+  EXPECT_EQ(aotriton_debug_simulate_encoded_softmax(&mask, 0.5f, nullptr, kOffset, 3, stream_), hipErrorInvalidValue);
+  EXPECT_STREQ(aotriton_last_error(), "philox_seed is null; dropout_p is 0.5 and requires a device pointer");
+}
+
+TEST_F(ApiTest, EncodedSoftmaxFollowsTheForward) {
+  v3::attn_fwd_params params = Params();
+  params.encoded_softmax = View(support::Tensor(AOTRITON_BFLOAT16, {2, 8, 1000, 700}, 0xF0000));
+  params.dropout_p = 0.5f;
+  params.philox_seed_ptr = {0xE0000, aotriton::kUInt64};
+  params.philox_offset1 = {0xE0008, aotriton::kUInt64};
+  fake_hip::Fail("hipModuleLoadData", hipErrorOutOfMemory, 1, 1);
+  EXPECT_EQ(v3::attn_fwd(params, 3, stream_), hipErrorOutOfMemory);
+  EXPECT_TRUE(fake_hip::Launches().empty());
+  ASSERT_EQ(v3::attn_fwd(params, 3, stream_), hipSuccess) << aotriton_last_error();
+  EXPECT_EQ(Symbols(), (std::vector<std::string>{"attn_fwd", "debug_simulate_encoded_softmax"}));
+  EXPECT_EQ(fake_hip::Launches()[1].arguments.at("philox_seed").pointer(), kSeed);
+  params.dropout_p = 0;  // legal: everything is kept, and the pointers are not passed on
+  ASSERT_EQ(v3::attn_fwd(params, 3, stream_), hipSuccess) << aotriton_last_error();
+  EXPECT_EQ(fake_hip::Launches()[3].arguments.at("philox_seed").pointer(), nullptr);
+}
+
+TEST_F(ApiTest, V3ForwardOfVariableLengths) {
+  aotriton_attn_fwd_args args = Call();
+  support::MakeCompact(&args);
+  v3::attn_fwd_params params = Params();
+  params.Q = View(args.q);
+  params.K = View(args.k);
+  params.V = View(args.v);
+  params.Out = View(args.out);
+  params.L = {0x50000, {8, 1000}, {0, 0}, aotriton::kFloat32};
+  params.cu_seqlens_q = {0xD0000, {4}, {1}, aotriton::kInt32};
+  params.cu_seqlens_k = {0xD1000, {4}, {1}, aotriton::kInt32};
+  params.Max_seqlen_q = 600;
+  params.Max_seqlen_k = 0;  // PyTorch's memory-efficient attention does not know it
+  for (int8_t type : {v3::VarlenType::None, v3::VarlenType::CompactVarlen}) {  // cu_seqlens_q alone says it
+    params.varlen_type = type;
+    ASSERT_EQ(v3::attn_fwd(params, 3, stream_), hipSuccess) << aotriton_last_error();
+    const fake_hip::Launch launch = fake_hip::Launches().back();
+    EXPECT_EQ(launch.grid[0], 5u * 8 * 3);
+    EXPECT_EQ(launch.arguments.at("varlen_type").integer(), 1);
+    EXPECT_EQ(launch.arguments.at("max_seqlen_k").integer(), 700);
+    EXPECT_EQ(launch.arguments.at("lse_compact").integer(), 1);
+  }
+  params.L = {0x50000, {24, 600}, {0, 0}, aotriton::kFloat32};  // 0.11
+  ASSERT_EQ(v3::attn_fwd(params, 3, stream_), hipSuccess) << aotriton_last_error();
+  EXPECT_EQ(fake_hip::Launches().back().arguments.at("stride_lz").integer(), 4800);
+  params.varlen_type = v3::VarlenType::StridedVarlen;
+  params.seq_strides_q = {0xD2000, {4}, {1}, aotriton::kInt32};
+  params.seq_strides_k = {0xD3000, {4}, {1}, aotriton::kInt32};
+  ASSERT_EQ(v3::attn_fwd(params, 3, stream_), hipSuccess) << aotriton_last_error();
+  EXPECT_EQ(fake_hip::Launches().back().arguments.at("seq_starts_k").pointer(), reinterpret_cast<void*>(0xD3000));
+}
+
+v3::attn_bwd_params BackwardParams() {
+  const aotriton_attn_bwd_args args = support::BackwardCall();
+  v3::attn_bwd_params params;
+  params.Q = View(args.q);
+  params.K = View(args.k);
+  params.V = View(args.v);
+  params.B = View(args.bias);
+  params.Out = View(args.out);
+  params.DO = View(args.dout);
+  params.DQ = View(args.dq);
+  params.DK = View(args.dk);
+  params.DV = View(args.dv);
+  params.DB = View(args.dbias);
+  params.L = {0x50000, {16, 1000}, {0xDEAD, 0xDEAD}, aotriton::kFloat32};
+  params.D.eager = {0xA0000, {16, 1000}, {0xDEAD, 0xDEAD}, aotriton::kFloat32};
+  params.cu_seqlens_q = params.cu_seqlens_k = params.seq_strides_q = params.seq_strides_k = GarbageNull<1>();
+  params.Sm_scale = 0.25f;
+  return params;
+}
+
+TEST_F(ApiTest, V3BackwardTakesVersion6) {
+  v3::attn_bwd_params params = BackwardParams();
+  params.causal_type = v3::CausalType::WindowedAttention;
+  params.window_left = 3;
+  params.window_right = v3::WindowValue::TopLeftAligned;
+  params.dropout_p = 0.5f;
+  params.philox_seed_ptr = {0xE0000, aotriton::kInt64};
+  params.philox_offset1 = {0xE0008, aotriton::kInt64};
+  params.philox_offset2 = 17;
+  ASSERT_EQ(v3::attn_bwd(params, v3::attn_bwd_params::kVersion, stream_), hipSuccess) << aotriton_last_error();
+  EXPECT_EQ(Symbols(), kSplit);
+  const fake_hip::Launch dkdv = fake_hip::Launches()[1], dq = fake_hip::Launches()[2];
+  EXPECT_EQ(dkdv.id, "bf16.64.1.aligned.1.1.m128");
+  EXPECT_EQ(dkdv.arguments.at("DK").pointer(), params.DK.data_ptr());
+  EXPECT_EQ(dkdv.arguments.at("DV").pointer(), params.DV.data_ptr());
+  EXPECT_EQ(dkdv.arguments.at("Delta").pointer(), reinterpret_cast<void*>(0xA0000));
+  EXPECT_EQ(dkdv.arguments.at("window_left").integer(), 3);
+  EXPECT_EQ(dkdv.arguments.at("window_right").integer(), -2147483647);
+  EXPECT_EQ(dkdv.arguments.at("philox_offset2").integer(), 17);
+  EXPECT_EQ(dq.arguments.at("DQ").pointer(), params.DQ.data_ptr());
+  EXPECT_EQ(dq.arguments.at("DB").pointer(), params.DB.data_ptr());
+
+  v3::attn_options options;
+  options.force_backend_index = 1;
+  options.deterministic = true;  // it is
+  fake_hip::Clear();
+  ASSERT_EQ(v3::attn_bwd(params, 6, stream_, &options), hipSuccess) << aotriton_last_error();
+  options.force_backend_index = 0;
+  ASSERT_EQ(v3::attn_bwd(params, 6, stream_, &options), hipSuccess) << aotriton_last_error();
+  EXPECT_EQ(Symbols(), (std::vector<std::string>{"bwd_fused", "bwd_preprocess", "bwd_dkdv", "bwd_dq"}));
+  options.force_backend_index = 2;
+  EXPECT_EQ(v3::attn_bwd(params, 6, stream_, &options), hipErrorNotSupported);
+  EXPECT_STREQ(aotriton_last_error(), "force_backend_index is 2; it must be -1 (the library chooses), 0 (split) or 1 (fused)");
+  for (int version : {0, 2, 4, 5, 7}) {
+    EXPECT_EQ(v3::attn_bwd(params, version, stream_), hipErrorInvalidSymbol);
+    EXPECT_EQ(aotriton_last_error(), "params_version is " + std::to_string(version) +
+                                         "; this library knows 1 (AOTriton 0.10), 3 (0.11) and 6 (0.12 and 0.13)");
+  }
+  params.causal_type = 2;
+  EXPECT_EQ(v3::attn_bwd(params, 6, stream_), hipErrorNotSupported);
+  EXPECT_STREQ(aotriton_last_error(), "causal_type is 2; it must be 0 (None) or 3 (WindowedAttention)");
+}
+
+// A workspace that counts what is done with it.
+struct Lender {
+  int acquired = 0, disposed = 0;
+  bool throws_error = false, throws_number = false, throws_on_dispose = false, gives_nothing = false;
+
+  aotriton::TensorView<2> Acquire() {
+    ++acquired;
+    if (throws_error) throw std::runtime_error("HIP out of memory. Tried to allocate 64.00 KiB");
+    if (throws_number) throw 42;
+    if (gives_nothing) return {};
+    return {0xA0000, {16, 1000}, {1000, 1}, aotriton::kFloat32};
+  }
+  void Dispose() {
+    ++disposed;
+    if (throws_on_dispose) throw 42;
+  }
+  // Of the releases since 0.12.
+  v3::LT2 Lazy() {
+    return {this, [](v3::LT2* self) { return static_cast<Lender*>(self->cookie)->Acquire(); },
+            [](v3::LT2* self) { static_cast<Lender*>(self->cookie)->Dispose(); }, {}};
+  }
+};
+
+TEST_F(ApiTest, V3AcquiresTheWorkspaceOnce) {
+  v3::attn_bwd_params params = BackwardParams();
+  Lender lender;
+  params.D = lender.Lazy();
+  ASSERT_EQ(v3::attn_bwd(params, 6, stream_), hipSuccess) << aotriton_last_error();
+  EXPECT_EQ(Symbols(), kSplit);
+  EXPECT_EQ(fake_hip::Launches()[0].arguments.at("Delta").pointer(), reinterpret_cast<void*>(0xA0000));
+  EXPECT_EQ(lender.acquired, 1);
+  EXPECT_EQ(lender.disposed, 1);
+  // Not where it is not needed, or the call is refused anyway.
+  lender = {};
+  params.D = lender.Lazy();
+  v3::attn_options fused;
+  fused.force_backend_index = 1;
+  EXPECT_EQ(v3::attn_bwd(params, 6, stream_, &fused), hipSuccess) << aotriton_last_error();
+  params.DK = {};
+  EXPECT_EQ(v3::attn_bwd(params, 6, stream_), hipErrorInvalidValue);
+  params.DK = BackwardParams().DK;
+  params.D.eager = {0xA8000, {16, 1000}, {1000, 1}, aotriton::kFloat32};
+  EXPECT_EQ(v3::attn_bwd(params, 6, stream_), hipSuccess) << aotriton_last_error();
+  EXPECT_EQ(fake_hip::Launches().back().arguments.at("Delta").pointer(), reinterpret_cast<void*>(0xA8000));
+  EXPECT_EQ(lender.acquired + lender.disposed, 0);
+  // Without callbacks there is no workspace.
+  params.D = {};
+  fake_hip::Clear();
+  EXPECT_EQ(v3::attn_bwd(params, 6, stream_), hipSuccess) << aotriton_last_error();
+  EXPECT_EQ(Symbols(), (std::vector<std::string>{"bwd_fused"}));
+}
+
+TEST_F(ApiTest, WhatTheWorkspaceThrowsStaysInside) {
+  v3::attn_bwd_params params = BackwardParams();
+  Lender lender;
+  lender.throws_error = true;
+  params.D = lender.Lazy();
+  EXPECT_EQ(v3::attn_bwd(params, 6, stream_), hipErrorOutOfMemory);
+  EXPECT_STREQ(aotriton_last_error(), "acquire of the lazy tensor D threw: HIP out of memory. Tried to allocate 64.00 KiB");
+  lender.throws_error = false;
+  lender.throws_number = true;
+  EXPECT_EQ(v3::attn_bwd(params, 6, stream_), hipErrorOutOfMemory);
+  EXPECT_STREQ(aotriton_last_error(), "acquire of the lazy tensor D threw");
+  EXPECT_EQ(lender.acquired, 2);
+  EXPECT_EQ(lender.disposed, 0);
+  lender.throws_number = false;
+  lender.gives_nothing = true;
+  EXPECT_EQ(v3::attn_bwd(params, 6, stream_), hipErrorInvalidValue);
+  EXPECT_STREQ(aotriton_last_error(), "delta is null; a device pointer is required");
+  EXPECT_TRUE(fake_hip::Launches().empty());
+  lender.gives_nothing = false;
+  lender.throws_on_dispose = true;
+  params.D = lender.Lazy();
+  EXPECT_EQ(v3::attn_bwd(params, 6, stream_), hipSuccess) << aotriton_last_error();
+  EXPECT_EQ(Symbols(), kSplit);
+}
+
+// The struct of 0.10 or 0.11 that says what `params` says. It is the same up to D, at 856; then come
+// D, of `d_size` bytes, and the fields from cu_seqlens_q on without the two seq_strides.
+void MakeOld(const v3::attn_bwd_params& params, size_t d_size, unsigned char (&old)[1232]) {
+  memset(old, 0xA5, sizeof(old));
+  const auto* now = reinterpret_cast<const unsigned char*>(&params);
+  memcpy(old, now, 856);
+  memcpy(old + 856 + d_size, now + 928, 1000 - 928);
+  memcpy(old + 856 + d_size + 1000 - 928, now + 1064, 1124 - 1064);
+}
+
+TEST_F(ApiTest, V3BackwardTakesVersion1) {
+  v3::attn_bwd_params params = BackwardParams();
+  params.causal_type = v3::CausalType::WindowedAttention;
+  params.window_left = 5;
+  params.window_right = 6;
+  alignas(16) unsigned char old[1232];
+  MakeOld(params, 48, old);
+  const v3::T2 d(0xA8000, {16, 1000}, {1000, 1}, aotriton::kFloat32);
+  memcpy(old + 856, &d, sizeof(d));
+  ASSERT_EQ(v3::attn_bwd(reinterpret_cast<const v3::attn_bwd_params&>(old), 1, stream_), hipSuccess) << aotriton_last_error();
+  EXPECT_EQ(Symbols(), kSplit);
+  const fake_hip::Launch dq = fake_hip::Launches()[2];
+  EXPECT_EQ(dq.arguments.at("Delta").pointer(), reinterpret_cast<void*>(0xA8000));
+  EXPECT_EQ(dq.arguments.at("DQ").pointer(), params.DQ.data_ptr());
+  EXPECT_EQ(dq.arguments.at("window_left").integer(), 5);
+  EXPECT_EQ(dq.arguments.at("window_right").integer(), 6);
+}
+
+TEST_F(ApiTest, V3BackwardTakesVersion3) {
+  v3::attn_bwd_params params = BackwardParams();
+  params.window_left = params.window_right = 0x5a5a5a5a;  // not on
+  alignas(16) unsigned char old[1232];
+  MakeOld(params, 24, old);
+  // Callbacks that take the cookie.
+  struct {
+    void* cookie;
+    aotriton::TensorView<2> (*acquire)(void*);
+    void (*dispose)(void*);
+  } lazy;
+  Lender lender;
+  lazy = {&lender, [](void* cookie) { return static_cast<Lender*>(cookie)->Acquire(); },
+          [](void* cookie) { static_cast<Lender*>(cookie)->Dispose(); }};
+  memcpy(old + 856, &lazy, sizeof(lazy));
+  // Its options end behind the index.
+  const struct {
+    int force_backend_index;
+    unsigned char behind[4];
+  } split = {-1, {0xA5, 0xA5, 0xA5, 0xA5}}, fused = {1, {0xA5, 0xA5, 0xA5, 0xA5}};
+  const auto& view = reinterpret_cast<const v3::attn_bwd_params&>(old);
+  ASSERT_EQ(v3::attn_bwd(view, 3, stream_, reinterpret_cast<const v3::attn_options*>(&split)), hipSuccess) << aotriton_last_error();
+  EXPECT_EQ(Symbols(), kSplit);
+  EXPECT_EQ(fake_hip::Launches()[2].id, "bf16.64.0.aligned.1.0.m128");
+  EXPECT_EQ(fake_hip::Launches()[2].arguments.at("Delta").pointer(), reinterpret_cast<void*>(0xA0000));
+  EXPECT_EQ(lender.acquired, 1);
+  EXPECT_EQ(lender.disposed, 1);
+  ASSERT_EQ(v3::attn_bwd(view, 3, stream_, reinterpret_cast<const v3::attn_options*>(&fused)), hipSuccess) << aotriton_last_error();
+  EXPECT_EQ(Symbols().back(), "bwd_fused");
+  EXPECT_EQ(lender.acquired, 1);
+}
+
+TEST_F(ApiTest, V2Backward) {
+  const aotriton_attn_bwd_args args = support::BackwardCall();
+  const v2::T2 lse(0x50000, {16, 1000}, {0, 0}, aotriton::kFloat32), delta(0xA0000, {16, 1000}, {0, 0}, aotriton::kFloat32);
+  const v2::T0 seed(0xE0000, aotriton::kInt64), offset(0xE0008, aotriton::kInt64);
+  ASSERT_EQ(v2::attn_bwd(View(args.q), View(args.k), View(args.v), View(args.bias), 0.5f, View(args.out), View(args.dout), View(args.dq),
+                         View(args.dk), View(args.dv), View(args.dbias), lse, delta, 0.1f, seed, offset, 7, true, stream_),
+            hipSuccess) << aotriton_last_error();
+  EXPECT_EQ(Symbols(), kSplit);
+  const fake_hip::Launch dq = fake_hip::Launches()[2];
+  EXPECT_EQ(dq.id, "bf16.64.1.aligned.1.1.m128");
+  EXPECT_EQ(dq.arguments.at("sm_scale").real(), 0.5f);
+  EXPECT_EQ(dq.arguments.at("window_right").integer(), -2147483647);
+  EXPECT_EQ(dq.arguments.at("philox_offset2").integer(), 7);
+  EXPECT_EQ(dq.arguments.at("Delta").pointer(), delta.data_ptr());
+
+  fake_hip::Clear();
+  ASSERT_EQ(v2::attn_bwd_fused(View(args.q), View(args.k), View(args.v), {}, 0.5f, View(args.out), View(args.dout), View(args.dq),
+                               View(args.dk), View(args.dv), {}, lse, 0, {}, {}, 0, false, stream_),
+            hipSuccess) << aotriton_last_error();
+  ASSERT_EQ(Symbols(), (std::vector<std::string>{"bwd_fused"}));
+  EXPECT_EQ(fake_hip::Launches()[0].id, "bf16.64.0.aligned.0.0.m128");
+  EXPECT_EQ(v2::attn_bwd(View(args.q), View(args.k), View(args.v), {}, 0.5f, View(args.out), View(args.dout), View(args.dq), View(args.dk),
+                         View(args.dv), {}, lse, {}, 0, {}, {}, 0, false, stream_),
+            hipErrorInvalidValue);
+  EXPECT_STREQ(aotriton_last_error(), "delta is null; a device pointer is required");
+}
+
+TEST_F(ApiTest, V2CompactVarlen) {
+  aotriton_attn_bwd_args args = support::BackwardCall();
+  support::MakeCompact(&args);
+  const v2::T1 cu_q(0xD0000, {4}, {1}, aotriton::kInt32), cu_k(0xD1000, {4}, {1}, aotriton::kInt32);
+  // As of 0.9 to 0.11: padded.
+  const v2::T2 lse(0x50000, {24, 600}, {0, 0}, aotriton::kFloat32), delta(0xA0000, {24, 600}, {0, 0}, aotriton::kFloat32);
+  ASSERT_EQ(v2::attn_fwd_compact_varlen(View(args.q), View(args.k), View(args.v), {}, cu_q, cu_k, 600, 500, 0.5f, lse, View(args.out), 0, {},
+                                        {}, 0, {}, {}, {}, true, {}, stream_),
+            hipSuccess) << aotriton_last_error();
+  ASSERT_EQ(v2::attn_bwd_compact_varlen(View(args.q), View(args.k), View(args.v), cu_q, cu_k, 600, 500, {}, 0.5f, View(args.out),
+                                        View(args.dout), View(args.dq), View(args.dk), View(args.dv), {}, lse, delta, 0, {}, {}, 0, true,
+                                        stream_),
+            hipSuccess) << aotriton_last_error();
+  EXPECT_EQ(Symbols(), (std::vector<std::string>{"attn_fwd", "bwd_preprocess", "bwd_dkdv", "bwd_dq"}));
+  for (const fake_hip::Launch& launch : fake_hip::Launches()) {
+    EXPECT_EQ(launch.arguments.at("varlen_type").integer(), 1);
+    EXPECT_EQ(launch.arguments.at("cu_seqlens_q").pointer(), cu_q.data_ptr());
+    EXPECT_EQ(launch.arguments.at("stride_lz").integer(), 4800);
+    EXPECT_EQ(launch.arguments.at("lse_compact").integer(), 0);
+  }
 }
 
 TEST_F(ApiTest, ManyThreadsAtOnce) {

@@ -38,7 +38,7 @@ struct State {
   std::vector<std::unique_ptr<ihipModuleSymbol_t>> functions;
   struct Failure {
     hipError_t error;
-    int times;
+    int times, skip;
   };
   // Looked up with no std::string, so that a test can count the library's own allocations.
   std::map<std::string, Failure, std::less<>> failures;
@@ -64,6 +64,10 @@ hipError_t Enter(const char* function) {
   }
   const auto failure = Get().failures.find(function);
   if (failure == Get().failures.end() || failure->second.times == 0) return hipSuccess;
+  if (failure->second.skip > 0) {
+    --failure->second.skip;
+    return hipSuccess;
+  }
   --failure->second.times;
   return failure->second.error;
 }
@@ -113,9 +117,9 @@ hipStream_t AddStream(int device) {
   return Get().streams.back().get();
 }
 
-void Fail(const std::string& function, hipError_t error, int times) {
+void Fail(const std::string& function, hipError_t error, int times, int skip) {
   const std::lock_guard<std::mutex> lock(Get().mutex);
-  Get().failures[function] = {error, times};
+  Get().failures[function] = {error, times, skip};
 }
 
 std::vector<Load> Loads() {

@@ -44,8 +44,8 @@ struct Launch {
 int AddDevice(const std::string& gcn_arch_name, int multiprocessors = 304);
 hipStream_t AddStream(int device);
 
-// The next `times` calls of a function return `error`.
-void Fail(const std::string& function, hipError_t error, int times);
+// After `skip` calls more, the next `times` calls of a function return `error`.
+void Fail(const std::string& function, hipError_t error, int times, int skip = 0);
 
 std::vector<Load> Loads();
 std::vector<Launch> Launches();

@@ -13,6 +13,7 @@ namespace {
 
 using aotriton::LazyTensor;
 using aotriton::TensorView;
+using aotriton::v3::flash::attn_bwd_params;
 using aotriton::v3::flash::attn_fwd_params;
 using aotriton::v3::flash::attn_options;
 
@@ -35,6 +36,17 @@ static_assert(offsetof(attn_fwd_params, encoded_softmax) == 720 && offsetof(attn
 static_assert(offsetof(attn_fwd_params, causal_type) == 816 && offsetof(attn_fwd_params, varlen_type) == 817);
 static_assert(offsetof(attn_fwd_params, window_left) == 820 && offsetof(attn_fwd_params, window_right) == 824);
 
+static_assert(attn_bwd_params::kVersion == 6 && sizeof(attn_bwd_params) == 1232);
+static_assert(offsetof(attn_bwd_params, B) == 240 && offsetof(attn_bwd_params, Sm_scale) == 320 && offsetof(attn_bwd_params, Out) == 328);
+static_assert(offsetof(attn_bwd_params, DO) == 408 && offsetof(attn_bwd_params, DK) == 488 && offsetof(attn_bwd_params, DV) == 568);
+static_assert(offsetof(attn_bwd_params, DQ) == 648 && offsetof(attn_bwd_params, DB) == 728 && offsetof(attn_bwd_params, L) == 808);
+static_assert(offsetof(attn_bwd_params, D) == 856 && offsetof(attn_bwd_params, cu_seqlens_q) == 928);
+static_assert(offsetof(attn_bwd_params, cu_seqlens_k) == 960 && offsetof(attn_bwd_params, Max_seqlen_q) == 992);
+static_assert(offsetof(attn_bwd_params, seq_strides_q) == 1000 && offsetof(attn_bwd_params, dropout_p) == 1064);
+static_assert(offsetof(attn_bwd_params, philox_seed_ptr) == 1072 && offsetof(attn_bwd_params, philox_offset2) == 1104);
+static_assert(offsetof(attn_bwd_params, causal_type) == 1112 && offsetof(attn_bwd_params, window_left) == 1116);
+static_assert(offsetof(attn_bwd_params, window_right) == 1120 && offsetof(attn_bwd_params, DQ_ACC) == 1128);
+
 static_assert(aotriton::kUnknown == 0 && aotriton::kFloat32 == 1 && aotriton::kFloat16 == 2 && aotriton::kBFloat16 == 3);
 static_assert(aotriton::kInt8 == 10 && aotriton::kInt64 == 13 && aotriton::kUInt8 == 20 && aotriton::kUInt64 == 23);
 static_assert(aotriton::GPU_AMD_ARCH_GFX942_MOD1 == 0x100209420001 && aotriton::GPU_AMD_ARCH_GFX1100_MOD0 == 0x100211000000);
@@ -42,26 +54,42 @@ static_assert(aotriton::v3::flash::WindowValue::TopLeftAligned == static_cast<in
 static_assert(aotriton::v3::flash::WindowValue::BottomRightAligned == static_cast<int32_t>(0x80000002));
 static_assert(AOTRITON_VERSION_MAJOR * 100 + AOTRITON_VERSION_MINOR >= 11u);
 
-// The symbol that a caller built against upstream's headers imports.
-extern "C" void OldConstructor(void* self) __asm__("_ZN8aotriton2v35flash15attn_fwd_paramsC1Ev");
-extern "C" void OldBaseConstructor(void* self) __asm__("_ZN8aotriton2v35flash15attn_fwd_paramsC2Ev");
+// The symbols that a caller built against upstream's headers imports.
+extern "C" void OldFwdConstructor(void* self) __asm__("_ZN8aotriton2v35flash15attn_fwd_paramsC1Ev");
+extern "C" void OldFwdBaseConstructor(void* self) __asm__("_ZN8aotriton2v35flash15attn_fwd_paramsC2Ev");
+extern "C" void OldBwdConstructor(void* self) __asm__("_ZN8aotriton2v35flash15attn_bwd_paramsC1Ev");
+extern "C" void OldBwdBaseConstructor(void* self) __asm__("_ZN8aotriton2v35flash15attn_bwd_paramsC2Ev");
 
-TEST(LayoutTest, TheExportedConstructorFills768Bytes) {
-  for (void (*construct)(void*) : {OldConstructor, OldBaseConstructor}) {
-    alignas(16) unsigned char object[832];
+TEST(LayoutTest, TheExportedConstructorsFillWhatAllReleasesHave) {
+  struct Constructor {
+    void (*construct)(void*);
+    size_t size;
+  };
+  for (const Constructor& c : {Constructor{OldFwdConstructor, 768}, Constructor{OldFwdBaseConstructor, 768},
+                               Constructor{OldBwdConstructor, 1040}, Constructor{OldBwdBaseConstructor, 1040}}) {
+    alignas(16) unsigned char object[1232];
     memset(object, 0xA5, sizeof(object));
-    construct(object);
-    for (size_t i = 0; i < sizeof(object); ++i) ASSERT_EQ(object[i], i < 768 ? 0 : 0xA5) << i;
+    c.construct(object);
+    for (size_t i = 0; i < sizeof(object); ++i) ASSERT_EQ(object[i], i < c.size ? 0 : 0xA5) << i;
   }
 }
 
-TEST(LayoutTest, OurConstructorFillsAll) {
-  alignas(attn_fwd_params) unsigned char memory[sizeof(attn_fwd_params)];
-  memset(memory, 0xA5, sizeof(memory));
-  const auto* params = new (memory) attn_fwd_params;
-  EXPECT_FALSE(params->Q || params->L || params->seq_strides_k || params->encoded_softmax || params->persistent_atomic_counter);
-  EXPECT_EQ(params->causal_type, 0);
-  EXPECT_EQ(params->window_right, 0);
+template <typename Params>
+const Params* MakeOver(unsigned char* memory) {
+  memset(memory, 0xA5, sizeof(Params));
+  return new (memory) Params;
+}
+
+TEST(LayoutTest, OurConstructorsFillAll) {
+  alignas(16) unsigned char memory[sizeof(attn_bwd_params)];
+  const auto* fwd = MakeOver<attn_fwd_params>(memory);
+  EXPECT_FALSE(fwd->Q || fwd->L || fwd->seq_strides_k || fwd->encoded_softmax || fwd->persistent_atomic_counter);
+  EXPECT_EQ(fwd->causal_type, 0);
+  EXPECT_EQ(fwd->window_right, 0);
+  const auto* bwd = MakeOver<attn_bwd_params>(memory);
+  EXPECT_FALSE(bwd->Q || bwd->L || bwd->D || bwd->seq_strides_k || bwd->DB || bwd->DQ_ACC);
+  EXPECT_EQ(bwd->varlen_type, 0);
+  EXPECT_EQ(bwd->window_right, 0);
 }
 
 TEST(LayoutTest, LazyTensorsAreGivenBackOnce) {

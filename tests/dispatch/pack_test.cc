@@ -92,13 +92,13 @@ TEST_F(PackTest, ReadsWhatWasWritten) {
   ASSERT_TRUE(Pack::Open(support::PackOf("gfx942"), &pack_).ok());
   EXPECT_STREQ(pack_->Meta("arch"), "gfx942");
   EXPECT_STREQ(pack_->Meta("nothing"), "");
-  EXPECT_EQ(pack_->axis_count(), 4u);
+  EXPECT_EQ(pack_->axis_count(), 6u);
   EXPECT_STREQ(pack_->axis_name(1), "head_dim");
   EXPECT_STREQ(pack_->axis_value(1, 3), "128");
-  EXPECT_EQ(pack_->functional_count(), 3u * 4 * 2 * 2 - 5);
+  EXPECT_EQ(pack_->functional_count(), 74u);
   EXPECT_EQ(pack_->FindFunctional(1000000), -1);
-  // dtype bf16 (1), head_dim 64 (2), causal, any
-  const int64_t index = pack_->FindFunctional(1 * 16 + 2 * 4 + 1 * 2 + 1);
+  // dtype bf16 (1), head_dim 64 (2), causal, any, bias, dropout
+  const int64_t index = pack_->FindFunctional(1 * 64 + 2 * 16 + 15);
   ASSERT_GE(index, 0);
   const Pack::Functional functional = pack_->functional(static_cast<uint32_t>(index));
   for (const auto& [seqlen_q, block_m] : {std::pair<int64_t, int>{1, 64}, {512, 64}, {513, 128}, {1 << 30, 128}}) {
@@ -108,7 +108,7 @@ TEST_F(PackTest, ReadsWhatWasWritten) {
     EXPECT_EQ(found, block_m);
     Bytes code;
     ASSERT_TRUE(pack_->LoadCode(functional, variant, &code).ok());
-    const std::string id = "\nbf16.64.1.any.m" + std::to_string(block_m) + "\n";
+    const std::string id = "\nbf16.64.1.any.1.1.m" + std::to_string(block_m) + "\n";
     const std::string text(reinterpret_cast<const char*>(code.data.get()), code.size);
     EXPECT_NE(text.find(id), std::string::npos) << text;
   }

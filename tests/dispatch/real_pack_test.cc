@@ -1,11 +1,13 @@
 // The library and the packs that this build compiles belong together: of each arch, every argument
 // of the real kernels is bound, and the plan launches the code object that its report describes.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstring>
 
 #include "dispatcher/attn_fwd.h"
-#include "dispatcher/attn_fwd_triton.h"
+#include "dispatcher/backends.h"
+#include "dispatcher/kernel_pack.h"
 #include "dispatcher/pack.h"
 #include "platforms/archs.h"
 #include "tests/dispatch/support.h"
@@ -37,33 +39,50 @@ AttnFwd Op(int32_t dtype, int64_t head_dim, bool is_windowed) {
   return op;
 }
 
+bool Has(const Launch& launch, const char* name) {
+  for (int i = 0; i < launch.argument_count; ++i) {
+    if (strcmp(launch.arguments[i].name, name) == 0) return true;
+  }
+  return false;
+}
+
 TEST(RealPackTest, IsBoundAndPlannedOnEveryArch) {
   for (const platforms::Arch& arch : platforms::kArchs) {
     SCOPED_TRACE(arch.name);
-    std::shared_ptr<const Pack> pack;
-    const std::string path = std::string("aotriton.images/") + arch.vendor + "-" + arch.name + "/flash/attn_fwd.pack";
-    Status status = Pack::Open(path, &pack);
-    ASSERT_TRUE(status.ok()) << status.text();
-    std::shared_ptr<const AttnFwdTriton> backend;
-    status = AttnFwdTriton::Bind(pack, arch.vendor, arch.name, &backend);
-    ASSERT_TRUE(status.ok()) << status.text();
+    std::shared_ptr<const Pack> packs[kKernelCount];
+    std::shared_ptr<const KernelPack> bound[kKernelCount];
+    for (int kernel = 0; kernel < kKernelCount; ++kernel) {
+      const std::string path =
+          std::string("aotriton.images/") + arch.vendor + "-" + arch.name + "/flash/" + kKernels[kernel].name + ".pack";
+      // The images of this test need not hold the other kernels.
+      if (kernel != kAttnFwd && access(path.c_str(), F_OK) != 0) continue;
+      Status status = Pack::Open(path, &packs[kernel]);
+      ASSERT_TRUE(status.ok()) << status.text();
+      status = KernelPack::Bind(packs[kernel], static_cast<KernelId>(kernel), arch.vendor, arch.name, &bound[kernel]);
+      ASSERT_TRUE(status.ok()) << status.text();
+    }
 
     // What //tests/code_objects:images holds: aligned and any, causal and not, every dtype.
     const AttnFwd ops[] = {Op(kFloat16, 64, false), Op(kBFloat16, 128, true), Op(kBFloat16, 72, true), Op(kFloat32, 31, false)};
     for (const AttnFwd& op : ops) {
       Plan plan;
       ASSERT_TRUE(Validate(op).ok());
-      status = backend->Make(op, &plan);
+      Status status = PlanAttnFwd(op, *bound[kAttnFwd], &plan);
       ASSERT_TRUE(status.ok()) << status.text();
       ASSERT_EQ(plan.launch_count, 1);
       const Launch& launch = plan.launches[0];
+      const Pack& pack = *packs[kAttnFwd];
       int32_t block_m = 0;
-      ASSERT_TRUE(pack->Constant(launch.variant, "BLOCK_M", &block_m));
+      ASSERT_TRUE(pack.Constant(launch.variant, "BLOCK_M", &block_m));
       EXPECT_EQ(launch.grid, static_cast<uint32_t>((100 + block_m - 1) / block_m * 4 * 2));
       EXPECT_EQ(launch.threads % arch.wave_size, 0u);
-      EXPECT_EQ(launch.argument_count, 26 + 2 * (op.q.sizes[3] % 16 != 0) + 2 * op.is_windowed);
+      const bool is_any = op.q.sizes[3] % 16 != 0;
+      EXPECT_EQ(Has(launch, "head_dim_qk"), is_any);
+      EXPECT_EQ(Has(launch, "has_bias"), is_any);
+      EXPECT_EQ(Has(launch, "philox_seed"), is_any);
+      EXPECT_EQ(Has(launch, "window_left"), is_any || op.is_windowed);
       Bytes code;
-      status = pack->LoadCode(pack->functional(launch.functional), launch.variant, &code);
+      status = pack.LoadCode(pack.functional(launch.functional), launch.variant, &code);
       ASSERT_TRUE(status.ok()) << status.text();
       EXPECT_EQ(memcmp(code.data.get(), "\x7f" "ELF", 4), 0);
     }

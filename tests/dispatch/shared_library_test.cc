@@ -65,7 +65,8 @@ TEST(SharedLibraryTest, ExportsThePublicApiAndNothingElse) {
   const std::set<std::string> exports = Exports(bytes);
   for (const char* name : {
            "aotriton_attn_fwd", "aotriton_attn_fwd_supported", "aotriton_attn_fwd_prepare", "aotriton_last_error", "aotriton_version",
-           "aotriton_gpu_arch",
+           "aotriton_gpu_arch", "aotriton_attn_bwd", "aotriton_attn_bwd_supported", "aotriton_attn_bwd_prepare",
+           "aotriton_debug_simulate_encoded_softmax", "aotriton_dropout_mask",
            "_ZN8aotriton16getGpuFromStreamEP12ihipStream_t",
            "_ZN8aotriton29isArchExperimentallySupportedEP12ihipStream_t",
            "_ZN8aotriton17isArchTechPreviewEP12ihipStream_t",
@@ -73,6 +74,17 @@ TEST(SharedLibraryTest, ExportsThePublicApiAndNothingElse) {
            "_ZN8aotriton2v25flash9check_gpuENS_14StreamTemplateIP12ihipStream_tEE",
            "_ZN8aotriton2v25flash8attn_fwdENS_10TensorViewILi4EEES3_S3_S3_fNS2_ILi2EEES3_fNS2_ILi0EEES5_lS5_S5_S3_bS5_"
            "NS_14StreamTemplateIP12ihipStream_tEEPNS1_17FwdExtraArgumentsE",
+           "_ZN8aotriton2v25flash23attn_fwd_compact_varlenENS_10TensorViewILi4EEES3_S3_S3_NS2_ILi1EEES4_iifNS2_ILi2EEES3_fNS2_ILi0EEES6_lS6_"
+           "S6_S3_bS6_NS_14StreamTemplateIP12ihipStream_tEEPNS1_17FwdExtraArgumentsE",
+           "_ZN8aotriton2v25flash8attn_bwdENS_10TensorViewILi4EEES3_S3_S3_fS3_S3_S3_S3_S3_S3_NS2_ILi2EEES4_fNS2_ILi0EEES5_lb"
+           "NS_14StreamTemplateIP12ihipStream_tEEPNS1_17BwdExtraArgumentsE",
+           "_ZN8aotriton2v25flash14attn_bwd_fusedENS_10TensorViewILi4EEES3_S3_S3_fS3_S3_S3_S3_S3_S3_NS2_ILi2EEEfNS2_ILi0EEES5_lb"
+           "NS_14StreamTemplateIP12ihipStream_tEEPNS1_22FusedBwdExtraArgumentsE",
+           "_ZN8aotriton2v25flash23attn_bwd_compact_varlenENS_10TensorViewILi4EEES3_S3_NS2_ILi1EEES4_iiS3_fS3_S3_S3_S3_S3_S3_NS2_ILi2EEES5_f"
+           "NS2_ILi0EEES6_lbNS_14StreamTemplateIP12ihipStream_tEEPNS1_17BwdExtraArgumentsE",
+           "_ZN8aotriton2v25flash30debug_simulate_encoded_softmaxENS_10TensorViewILi4EEEfNS2_ILi0EEES4_mNS_14StreamTemplateIP12ihipStream_tEE",
+           "_ZN8aotriton2v35flash15attn_bwd_paramsC1Ev", "_ZN8aotriton2v35flash15attn_bwd_paramsC2Ev",
+           "_ZN8aotriton2v35flash8attn_bwdERKNS1_15attn_bwd_paramsEiNS_14StreamTemplateIP12ihipStream_tEEPKNS1_12attn_optionsE",
            "_ZN8aotriton2v35flash15attn_fwd_paramsC1Ev", "_ZN8aotriton2v35flash15attn_fwd_paramsC2Ev",
            "_ZN8aotriton2v35flash8attn_fwdERKNS1_15attn_fwd_paramsEiNS_14StreamTemplateIP12ihipStream_tEEPKNS1_12attn_optionsE",
            "_ZN8aotriton10TensorViewILi4EEC1Ev", "_ZN8aotriton10TensorViewILi1EEC1ElSt5arrayImLm1EES3_NS_5DTypeE",
@@ -86,7 +98,8 @@ TEST(SharedLibraryTest, ExportsThePublicApiAndNothingElse) {
     const std::string text = readable != nullptr ? readable : name;
     free(readable);
     bool is_public = false;
-    for (const char* prefix : {"aotriton_", "aotriton::TensorView<", "aotriton::v2::flash::", "aotriton::v3::flash::attn_fwd", "aotriton::getGpuFromStream",
+    for (const char* prefix : {"aotriton_", "aotriton::TensorView<", "aotriton::v2::flash::", "aotriton::v3::flash::attn_fwd", "aotriton::v3::flash::attn_bwd",
+                               "aotriton::getGpuFromStream",
                                "aotriton::isArch", "aotriton::getMultiProcessorCount"}) {
       is_public = is_public || text.compare(0, strlen(prefix), prefix) == 0;
     }

@@ -10,9 +10,12 @@
 
 namespace support {
 
+inline constexpr const char* kKernels[] = {"attn_fwd", "bwd_preprocess", "bwd_dkdv",
+                                           "bwd_dq",   "bwd_fused",      "debug_simulate_encoded_softmax"};
+
 // Where the packs of make_test_pack.py lie, from the test's working directory.
 inline constexpr char kPacks[] = "tests/dispatch/packs";
-std::string PackOf(const std::string& arch);     // an intact one
+std::string PackOf(const std::string& arch, const std::string& kernel = "attn_fwd");  // an intact one
 std::string BadPack(const std::string& defect);  // one for gfx942
 
 std::string ReadFile(const std::string& path);
@@ -36,11 +39,12 @@ class Images {
  public:
   Images();
   ~Images();
-  // <folder>/<vendor>-<arch>/flash/attn_fwd.pack
-  std::string PathOf(const std::string& arch, const std::string& vendor = "amd") const;
-  // Puts the bytes of the file `pack` there.
+  // <folder>/<vendor>-<arch>/flash/<kernel>.pack
+  std::string PathOf(const std::string& arch, const std::string& vendor = "amd", const std::string& kernel = "attn_fwd") const;
+  // Puts the bytes of the file `pack` there, as attn_fwd's.
   void Install(const std::string& arch, const std::string& pack) const;
-  void Install(const std::string& arch) const { Install(arch, PackOf(arch)); }
+  // Puts an intact pack of every kernel there.
+  void Install(const std::string& arch) const;
 
  private:
   Folder folder_;
@@ -51,10 +55,19 @@ using Shape = std::array<int64_t, 4>;
 // A contiguous tensor at a made-up address of the device.
 aotriton_tensor Tensor(int32_t dtype, Shape sizes, uintptr_t address);
 aotriton_tensor Logsumexp(int64_t batch, int64_t heads, int64_t seqlen_q, uintptr_t address);
+aotriton_tensor Array(int64_t size, uintptr_t address);  // of int32
 
 // An ordinary call: bf16, batch 2, 8 heads of q and 2 of k, 1000 queries, 700 keys, head_dim 64.
 aotriton_attn_fwd_args Call();
 aotriton_attn_fwd_args Call(int32_t dtype, Shape q, int64_t num_head_k, int64_t seqlen_k, int64_t head_dim_vo);
+
+
+// Its backward, with a bias, its gradient and a delta.
+aotriton_attn_bwd_args BackwardCall();
+
+// The forward and the backward of three sequences, 1000 queries and 700 keys in all.
+void MakeCompact(aotriton_attn_fwd_args* args);
+void MakeCompact(aotriton_attn_bwd_args* args);
 
 }  // namespace support
 

@@ -11,7 +11,9 @@ import aotriton
 import torch
 from aotriton import attention, library
 
-from tests.gpu.checks import check_forward
+from tests.gpu import ledger
+from tests.gpu.attention_case import Case
+from tests.gpu.checks import check_forward, refused
 from tests.gpu.placing import DEVICE, random_qkv
 
 PACK_CHILD = pathlib.Path(__file__).with_name("pack_child.py")
@@ -77,8 +79,7 @@ def _raw(change):
 
     def test():
         good = _good()
-        call = attention._Call(
-            *(good[name] for name in "qkv"), None, None, False, good["out"], good["logsumexp"], None)
+        call = attention._Forward(*(good[name] for name in "qkv"), good["out"], good["logsumexp"], None, None, None)
         change(call.args)
         try:
             call.run(library.load().aotriton_attn_fwd)
@@ -101,6 +102,100 @@ def _clear_pointer(name):
 
 def _set(name, value):
     return lambda args: setattr(args, name, value)
+
+
+def _int32(*numbers):
+    return torch.tensor(numbers, dtype=torch.int32, device=DEVICE)
+
+
+_LENGTHS = {"varlen": "padded", "cu_seqlens_q": lambda: _int32(0, 65, 100), "cu_seqlens_k": lambda: _int32(0, 100, 227)}
+_PHILOX = {"philox_seed": 1, "philox_offset1": 2}
+
+
+def _bad_problems():
+    """(name, options that both directions refuse, words of which the text has all)."""
+    return [
+        ("bias_rank", {"bias": lambda: _zeros(4, 65, 127)}, ("bias", "rank")),
+        ("bias_sizes", {"bias": lambda: _zeros(2, 2, 65, 127)}, ("bias", "2")),
+        ("bias_dtype", {"bias": lambda: _zeros(2, 4, 65, 127, dtype=torch.float32)}, ("bias", "dtype")),
+        ("bias_with_varlen", {**_LENGTHS, "bias": lambda: _zeros(2, 4, 65, 127)}, ("bias", "varlen")),
+        ("dropout_negative", {**_PHILOX, "dropout_p": -0.1}, ("dropout_p", "-0.1")),
+        ("dropout_above_1", {**_PHILOX, "dropout_p": 1.5}, ("dropout_p", "1.5")),
+        ("dropout_nan", {**_PHILOX, "dropout_p": float("nan")}, ("dropout_p", "nan")),
+        ("no_seed", {"dropout_p": 0.5, "philox_offset1": 2}, ("philox_seed",)),
+        ("no_offset", {"dropout_p": 0.5, "philox_seed": 2}, ("philox_offset1",)),
+        ("seed_int32", {"dropout_p": 0.5, "philox_seed": lambda: _int32(1), "philox_offset1": 2}, ("philox_seed", "int32")),
+        ("no_cu_seqlens_k", {**_LENGTHS, "cu_seqlens_k": None}, ("cu_seqlens_k",)),
+        ("cu_seqlens_counts_differ", {**_LENGTHS, "cu_seqlens_k": lambda: _int32(0, 5)}, ("cu_seqlens_k", "2")),
+        ("cu_seqlens_without_varlen", {"cu_seqlens_q": lambda: _int32(0, 5)}, ("cu_seqlens_q",)),
+        ("cu_seqlens_dtype", {**_LENGTHS, "cu_seqlens_q": lambda: _zeros(3)}, ("cu_seqlens_q", "int32")),
+        ("cu_seqlens_rank", {**_LENGTHS, "cu_seqlens_q": lambda: _int32(0, 5, 6)[None]}, ("cu_seqlens_q", "rank")),
+        ("starts_missing", {**_LENGTHS, "varlen": "strided"}, ("seq_starts_q",)),
+        ("compact_batch_2", {**_LENGTHS, "varlen": "compact"}, ("q", "varlen")),
+        ("max_seqlen_negative", {**_LENGTHS, "max_seqlen_q": -1}, ("max_seqlen_q", "-1")),
+        ("max_seqlen_past_the_tensor", {**_LENGTHS, "max_seqlen_k": 128}, ("max_seqlen_k", "128")),
+    ]
+
+
+def _bad_problem(options, words):
+    def test():
+        good = _good()
+        tensors = {name: make() if callable(make) else make for name, make in options.items()}
+        grads = {name: torch.full_like(good[name[1:]], float("nan")) for name in ("dq", "dk", "dv")}
+        backward = good["out"], good["q"], good["k"], good["v"], good["out"], good["logsumexp"]
+        for text in (refused(aotriton.attn_fwd, **good, **tensors), refused(aotriton.prepare, **good, **tensors),
+                     refused(aotriton.attn_bwd, *backward, **grads, **tensors)):
+            assert all(word in text for word in words), f"{words} are not all in the text: {text}"
+        torch.cuda.synchronize()
+        for name, one in {**{name: good[name] for name in ("out", "logsumexp")}, **grads}.items():
+            assert one.isnan().all(), f"{name} was written"
+
+    return test
+
+
+def _bad_gradients():
+    """(name, the argument of attn_bwd at fault, its replacement from the right one, words of which the text has all)."""
+    return [
+        ("dout_shape", "do", lambda one: one[:, :, 1:], ("dout", "64")),
+        ("dout_dtype", "do", lambda one: one.float(), ("dout", "dtype")),
+        ("dq_expanded", "dq", lambda one: one[:, :1].expand(one.shape), ("dq", "stride 0")),
+        ("dk_shape", "dk", lambda one: one[:1], ("dk", "1")),
+        ("dv_last_stride_2", "dv", lambda one: one.repeat(1, 1, 1, 2)[..., ::2], ("dv", "stride")),
+        ("dbias_expanded", "dbias", lambda one: one[:1].expand(one.shape), ("dbias", "stride 0")),
+        ("dbias_rows_expanded", "dbias", lambda one: one[:, :, :1].expand(one.shape), ("dbias", "stride 0")),
+        ("dbias_shape", "dbias", lambda one: one[:, :, 1:], ("dbias", "64")),
+        ("dbias_without_bias", "bias", lambda one: None, ("dbias", "bias")),
+        ("logsumexp_missing", "logsumexp", lambda one: None, ("logsumexp",)),
+        ("logsumexp_dtype", "logsumexp", lambda one: one.half(), ("logsumexp", "dtype")),
+        ("delta_shape", "delta", lambda one: one[:, :, 1:].contiguous(), ("delta",)),
+    ]
+
+
+def _bad_gradient(argument, replace, words):
+    def test():
+        case = Case((2, 4, 2, 65, 127, 64, 64), torch.bfloat16, bias=True)
+        case.run_forward()
+        views = {name: getattr(case, name).view for name in ("do", "q", "k", "v", "out")}
+        arguments = {**views, "logsumexp": case.lse.view, **case.options, "delta": torch.empty_like(case.lse.view),
+                     "dbias": torch.full_like(case.bias.view, float("nan"))}
+        for name in ("dq", "dk", "dv"):
+            arguments[name] = torch.full_like(views[name[1:]], float("nan"))
+        arguments[argument] = replace(arguments[argument])
+        text = refused(aotriton.attn_bwd, **arguments)
+        assert text == refused(aotriton.attn_bwd_prepare, **arguments) == aotriton.attn_bwd_supported(**arguments)
+        assert all(word in text for word in words), f"{words} are not all in the text: {text}"
+        torch.cuda.synchronize()
+        for name in ("dq", "dk", "dv", "dbias"):
+            assert arguments[name].isnan().all(), f"{name} was written"
+
+    return test
+
+
+def encoded_softmax_refusals():
+    for tensor, word in ((_zeros(4, 5, 6), "rank"), (_zeros(1, 1, 5, 6, dtype=torch.int32), "dtype"),
+                         (_zeros(1, 1, 5, 1).expand(1, 1, 5, 6), "stride 0")):
+        text = refused(aotriton.debug_simulate_encoded_softmax, tensor, dropout_p=0.5, **_PHILOX)
+        assert word in text, text
 
 
 def heads_not_a_multiple():
@@ -143,6 +238,7 @@ def packs():
         if not step["ok"]:
             assert step["status"] and "attn_fwd.pack" in step["text"], step
             assert step["untouched"], f"out was written: {step}"
+            ledger.value(f"D04 pack {step['step']}", step["text"], "an error that names the pack; outputs untouched")
 
 
 def tests():
@@ -152,5 +248,7 @@ def tests():
     raw += [("error/struct_size_0", _raw(_set("struct_size", 0))),
             ("error/sm_scale_nan", _raw(_set("sm_scale", float("nan")))),
             ("error/sm_scale_inf", _raw(_set("sm_scale", float("inf"))))]
-    functions = [heads_not_a_multiple, null_arguments, good_call_after_bad_ones, packs]
+    raw += [(f"error/{name}", _bad_problem(options, words)) for name, options, words in _bad_problems()]
+    raw += [(f"error/bwd_{name}", _bad_gradient(*rest)) for name, *rest in _bad_gradients()]
+    functions = [encoded_softmax_refusals, heads_not_a_multiple, null_arguments, good_call_after_bad_ones, packs]
     return bad + raw + [(f"error/{one.__name__}", one) for one in functions]

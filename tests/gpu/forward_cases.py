@@ -62,7 +62,7 @@ def _case(name, shape, dtype, layouts=("bhsd",) * 4, **options):
     return name, test
 
 
-def _short(dtype):
+def short(dtype):
     return str(dtype).removeprefix("torch.")
 
 
@@ -77,7 +77,7 @@ def grid(quick):
             hq, hk = HEADS[cell % len(HEADS)]
             layouts = LAYOUTS[cell % len(LAYOUTS)]
             sq, sk = SEQLENS[cell % len(SEQLENS)]
-            name = f"grid/d{head_dim}-{window_name}-{_short(dtype)}-h{hq}/{hk}-s{sq}/{sk}-{'.'.join(layouts)}"
+            name = f"grid/d{head_dim}-{window_name}-{short(dtype)}-h{hq}/{hk}-s{sq}/{sk}-{'.'.join(layouts)}"
             yield _case(name, (2, hq, hk, sq, sk, head_dim, head_dim), dtype, layouts, window=window)
 
 
@@ -86,7 +86,7 @@ def lists():
     for d, dv in ODD_HEAD_DIMS:
         for dtype in DTYPES:
             for layouts in (LAYOUTS[0], LAYOUTS[3]):
-                yield _case(f"head_dim/{d}-{dv}-{_short(dtype)}-{layouts[0]}", (2, 4, 2, 143, 337, d, dv), dtype,
+                yield _case(f"head_dim/{d}-{dv}-{short(dtype)}-{layouts[0]}", (2, 4, 2, 143, 337, d, dv), dtype,
                             layouts, is_causal=layouts[0] == "wide")
     for sq, sk in SHORT:
         for window_name in ("full", "causal", "causal_bottom_right"):
@@ -96,10 +96,10 @@ def lists():
         yield _case(f"window/{window}", (1, 2, 2, 143, 337, 64, 64), torch.float16, window=window)
     for sm_scale in (0.0, -0.3, 1.0, 1e-3):
         for dtype in DTYPES:
-            yield _case(f"sm_scale/{sm_scale}-{_short(dtype)}", (2, 2, 2, 127, 337, 64, 64), dtype,
+            yield _case(f"sm_scale/{sm_scale}-{short(dtype)}", (2, 2, 2, 127, 337, 64, 64), dtype,
                         sm_scale=sm_scale, is_causal=True)
     for dtype in DTYPES:
-        yield _case(f"no_logsumexp/{_short(dtype)}", (2, 2, 2, 127, 337, 64, 64), dtype, with_lse=False)
+        yield _case(f"no_logsumexp/{short(dtype)}", (2, 2, 2, 127, 337, 64, 64), dtype, with_lse=False)
     yield _case("is_causal/same_as_top_left", (1, 2, 2, 337, 143, 128, 128), torch.bfloat16, is_causal=True)
 
 

@@ -1,6 +1,6 @@
 """Tests and times the packed library on this machine's GPU. See README.md beside it.
 
-    python3 run.py [--only-tests | --only-bench] [--quick] [-k TEXT] [--json FILE]
+    python3 run.py [--only-tests | --only-bench] [--quick] [--skip-missing] [-k TEXT] [--json FILE]
 
 Exits with 0 if every test passed, else 1.
 """
@@ -54,11 +54,27 @@ def _plain_precision(torch):
 
 
 def _run_tests(options):
-    from tests.gpu import error_cases, forward_cases, report_cases, runner, runtime_cases
+    from tests.gpu import (
+        backward_cases,
+        bias_cases,
+        dropout_cases,
+        error_cases,
+        family_cases,
+        forward_cases,
+        random_cases,
+        report_cases,
+        runner,
+        runtime_cases,
+        upstream_cases,
+        varlen_cases,
+    )
 
-    tests = [*runtime_cases.tests(), *error_cases.tests(), *report_cases.tests(), *forward_cases.tests(options.quick)]
+    tests = [
+        *runtime_cases.tests(), *error_cases.tests(), *report_cases.tests(), *forward_cases.tests(options.quick),
+        *dropout_cases.tests(), *bias_cases.tests(), *varlen_cases.tests(), *backward_cases.tests(),
+        *family_cases.tests(options.quick), *random_cases.tests(options.quick), *upstream_cases.tests(options.quick)]
     begin = time.perf_counter()
-    results = runner.run(tests, options.k)
+    results = runner.run(tests, options.k, options.skip_missing)
     print(f"tests took {time.perf_counter() - begin:.0f} s")
     return results, runner.summary(results)
 
@@ -69,6 +85,7 @@ def main():
     only.add_argument("--only-tests", action="store_true")
     only.add_argument("--only-bench", action="store_true")
     parser.add_argument("--quick", action="store_true", help="a third of the grid, one bench round")
+    parser.add_argument("--skip-missing", action="store_true", help="a kernel that the packs were built without is no failure")
     parser.add_argument("-k", metavar="TEXT", default="", help="only tests whose name contains TEXT")
     parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="write facts and results there")
     options = parser.parse_args()
@@ -76,6 +93,8 @@ def main():
     _set_paths()
     import aotriton
     import torch
+
+    from tests.gpu import ledger
 
     if not torch.cuda.is_available():
         sys.exit("torch finds no GPU on this machine")
@@ -87,6 +106,8 @@ def main():
         if not options.only_bench:
             report["tests"], failed = _run_tests(options)
             failed += not report["tests"]  # a filter that matches nothing is a mistake
+            report.update(ledger.report())
+            ledger.print_tables()
         if not options.only_tests:
             from tests.gpu import bench
 

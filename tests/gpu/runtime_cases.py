@@ -1,4 +1,4 @@
-"""Graph capture, threads, streams, determinism.
+"""Graph capture, threads, streams, determinism; forward and backward.
 
 These run first: then their variants are not loaded yet, and loading is part of what they try.
 """
@@ -8,7 +8,10 @@ import threading
 import aotriton
 import torch
 
+from tests.gpu import ledger
+from tests.gpu.attention_case import Case
 from tests.gpu.checks import compare
+from tests.gpu.family_cases import both_ways
 from tests.gpu.placing import DEVICE, random_qkv
 
 CAUSAL = (aotriton.WINDOW_TOP_LEFT,) * 2
@@ -38,6 +41,54 @@ def graph_capture_after_prepare():
         compare(q, k, v, out, lse, window=CAUSAL)
         eager, eager_lse = aotriton.attn_fwd(q, k, v, is_causal=True)
         assert torch.equal(out, eager) and torch.equal(lse, eager_lse), "replay differs from eager"
+
+
+def backward_graph_capture_after_prepare():
+    """So can a backward, forward and both backends in one graph."""
+    case = Case((2, 4, 2, 337, 337, 112, 112), torch.bfloat16, is_causal=True)
+    case.run_forward()
+    delta = torch.empty_like(case.lse.view)
+    inputs = [getattr(case, name).view for name in ("do", "q", "k", "v", "out", "lse")]
+    grads = {backend: {name: torch.full_like(getattr(case, name[1:]).view, float("nan")) for name in ("dq", "dk", "dv")}
+             for backend in ("split", "fused")}
+    for backend, to in grads.items():
+        aotriton.attn_bwd_prepare(*inputs, backend=backend, delta=delta, **to, **case.options)
+        assert all(one.isnan().all() for one in to.values()), "prepare wrote a gradient"
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        aotriton.attn_fwd(*inputs[1:4], out=case.out.view, logsumexp=case.lse.view, **case.options)
+        for backend, to in grads.items():
+            aotriton.attn_bwd(*inputs, backend=backend, delta=delta, **to, **case.options)
+    graph.replay()
+    torch.cuda.synchronize()
+    case.check_forward()
+    for backend, to in grads.items():
+        for name, one in case.backward(backend).items():
+            assert torch.equal(one.view, to[name]), f"{backend}: {name} of the replay differs from eager"
+
+
+def backward_threads():
+    """8 threads, each on its own stream, half of them on either backend."""
+    start, failures = threading.Barrier(8), []
+
+    def work(index):
+        try:
+            stream = torch.cuda.Stream()
+            with torch.cuda.stream(stream):
+                case = Case((1, 4, 2, 143, 337, 40, 40), torch.float16, is_causal=True, numbers=index)
+                case.run_forward()
+                start.wait()
+                for _ in range(20):
+                    grads = case.run_backward(("split", "fused")[index % 2])
+                stream.synchronize()
+                case.check_backward(grads, ("split", "fused")[index % 2])
+        except Exception as error:
+            start.abort()
+            failures.append(f"thread {index}: {type(error).__name__}: {error}")
+
+    _run_threads(work, 8)
+    assert not failures, "; ".join(failures)
 
 
 def threads():
@@ -128,6 +179,23 @@ def deterministic():
                 assert all(torch.equal(a, b) for a, b in zip(first, again)), f"{dtype} head_dim {d} differs between runs"
 
 
+def two_devices():
+    """D02: the same call on two GPUs, and on one that is not the current one."""
+    if torch.cuda.device_count() < 2:
+        ledger.value("D02", "not run: one GPU", "right on both")
+        return
+    cases = []
+    for index in range(2):
+        with torch.cuda.device(index):
+            cases.append(Case((2, 4, 2, 143, 337, 64, 64), torch.bfloat16, is_causal=True))
+            both_ways(cases[-1])
+    q, k, v = (getattr(cases[1], name).view for name in "qkv")
+    out, lse = aotriton.attn_fwd(q, k, v, is_causal=True)  # current: device 0
+    torch.cuda.synchronize(1)
+    assert torch.equal(out, cases[1].out.view) and torch.equal(lse, cases[1].lse.view)
+    ledger.value("D02", "right on both", "right on both")
+
+
 def arch_and_version():
     assert len(aotriton.version().split(".")) == 3, aotriton.version()
     arch = aotriton.gpu_arch()
@@ -137,6 +205,7 @@ def arch_and_version():
 
 
 def tests():
-    functions = [graph_capture_after_prepare, threads, last_error_is_the_threads_own, streams, stream_order,
-                 deterministic, arch_and_version]
+    functions = [graph_capture_after_prepare, backward_graph_capture_after_prepare, threads, backward_threads,
+                 last_error_is_the_threads_own, streams, stream_order, deterministic, two_devices,
+                 arch_and_version]
     return [(f"runtime/{one.__name__}", one) for one in functions]

@@ -28,26 +28,66 @@ def keep_mask(seqlen_q, seqlen_k, window=None, device="cpu"):
     return (n >= m - left) & (n <= m + right)
 
 
-def attention(q, k, v, sm_scale, window=None, dtype=torch.float64, order=None):
+def attention(q, k, v, sm_scale, window=None, dtype=torch.float64, order=None, *,
+              bias=None, keep=None, dropout_p=0.0):
     """Out in dtype and the natural logsumexp; every step is computed in dtype.
 
-    A row that keeps no key has Out 0 and logsumexp +inf. order: a permutation of the keys,
-    which changes nothing but the rounding.
+    bias: broadcast to (batch, head, seqlen_q, seqlen_k). keep: bool of that shape, what dropout
+    keeps (philox.keep_mask). A row that keeps no key has Out 0 and logsumexp +inf.
+    order: permutations (of the rows, of the keys), which change nothing but the rounding.
     """
     group = q.shape[1] // k.shape[1]
-    keep = keep_mask(q.shape[2], k.shape[2], window, q.device)
+    seen = keep_mask(q.shape[2], k.shape[2], window, q.device)
     if order is not None:
-        k, v, keep = k[:, :, order], v[:, :, order], keep[:, order]
+        rows, keys = order
+        q, k, v, seen = q[:, :, rows], k[:, :, keys], v[:, :, keys], seen[rows][:, keys]
+        whole = (q.shape[0], q.shape[1], q.shape[2], k.shape[2])
+        bias, keep = (x if x is None else x.expand(whole)[:, :, rows][..., keys] for x in (bias, keep))
     q = q.to(dtype)
     k = k.to(dtype).repeat_interleave(group, dim=1)
     v = v.to(dtype).repeat_interleave(group, dim=1)
     scores = torch.matmul(q, k.transpose(2, 3)) * sm_scale
-    scores = scores.masked_fill(~keep, -math.inf)
-    empty = ~keep.any(dim=1)[:, None]
+    if bias is not None:
+        scores = scores + bias.to(dtype)
+    scores = scores.masked_fill(~seen, -math.inf)
+    empty = (scores == -math.inf).all(dim=-1, keepdim=True)
+    # Filled first, so that the gradient of an empty row is 0 and not NaN.
+    scores = scores.masked_fill(empty, 0)
     p = torch.softmax(scores, dim=-1).masked_fill(empty, 0)
+    if keep is not None:
+        p = torch.where(keep, p * (1 / (1 - dropout_p)), 0)
     out = torch.matmul(p, v)
-    lse = torch.logsumexp(scores, dim=-1).masked_fill(empty[:, 0], math.inf)
+    lse = torch.logsumexp(scores, dim=-1).masked_fill(empty[..., 0], math.inf)
+    if order is not None:
+        back = rows.argsort()
+        out, lse = out[:, :, back], lse[:, :, back]
     return out, lse
+
+
+def gradients(q, k, v, do, sm_scale, window=None, dtype=torch.float64, order=None, *,
+              bias=None, keep=None, dropout_p=0.0):
+    """(dQ, dK, dV, dB) of sum(Out * do), every step in dtype.
+
+    dB is dS, (batch, head, seqlen_q, seqlen_k), however bias is broadcast; None without bias.
+    """
+    leaves = [x.detach().to(dtype).requires_grad_() for x in (q, k, v)]
+    if bias is not None:
+        bias = bias.expand(q.shape[0], q.shape[1], q.shape[2], k.shape[2])
+        leaves.append(bias.detach().to(dtype).clone().requires_grad_())
+    with torch.enable_grad():
+        out, _ = attention(*leaves[:3], sm_scale, window, dtype, order,
+                           bias=leaves[3] if bias is not None else None, keep=keep, dropout_p=dropout_p)
+        result = torch.autograd.grad(out, leaves, do.to(dtype))
+    return *result, *((None,) if bias is None else ())
+
+
+def rows_of(tensor, i, cu_seqlens, seq_starts, varlen_type):
+    """The view (1, head, length, head_dim) of sequence i (kernels/flash/sequences.py says what the types are)."""
+    begin, end = int(cu_seqlens[i]), int(cu_seqlens[i + 1])
+    z, first = {1: (0, begin), 2: (i, 0), 3: (0, None)}[varlen_type]
+    if first is None:
+        first = int(seq_starts[i])
+    return tensor[z:z + 1, :, first:first + end - begin]
 
 
 def largest(difference):
@@ -60,31 +100,49 @@ def error(got, want):
     return largest(got.double() - want)
 
 
-def floor(q, k, v, sm_scale, window=None, measure=largest):
+def orders(q, k):
+    """A few orders of the rows and of the keys, for `attention` and `gradients`."""
+    generator = torch.Generator().manual_seed(0)
+    rows, keys = (torch.arange(x.shape[2], device=x.device) for x in (q, k))
+    shuffled = tuple(torch.randperm(x.shape[2], generator=generator).to(x.device) for x in (q, k))
+    return (rows, keys), (rows.flip(0), keys.flip(0)), shuffled
+
+
+def floor(q, k, v, sm_scale, window=None, measure=largest, **inputs):
     """What the plain formula errs in the precision of its inputs, by `measure`.
 
     The worst of a few orders of the keys, since the order of a sum is no part of the formula
     and one order is a matter of luck; and at least half a unit in the last place of the
-    result, which storing it costs.
+    result, which storing it costs. inputs: bias, keep, dropout_p.
     """
-    want, _ = attention(q, k, v, sm_scale, window)
-    keys = torch.arange(k.shape[2], device=q.device)
-    shuffled = torch.randperm(k.shape[2], generator=torch.Generator().manual_seed(0)).to(q.device)
+    want, _ = attention(q, k, v, sm_scale, window, **inputs)
     errors = [measure(torch.finfo(q.dtype).eps / 2 * want)]
-    for order in (keys, keys.flip(0), shuffled):
-        out, _ = attention(q, k, v, sm_scale, window, dtype=q.dtype, order=order)
+    for order in orders(q, k):
+        out, _ = attention(q, k, v, sm_scale, window, q.dtype, order, **inputs)
         errors.append(measure(out.double() - want))
     return max(errors)
 
 
-def tolerance(q, k, v, sm_scale, window=None, factor=2.0):
+def gradient_floors(q, k, v, do, sm_scale, window=None, measure=largest, **inputs):
+    """floor() of each of `gradients`: four numbers, the last None without bias."""
+    want = gradients(q, k, v, do, sm_scale, window, **inputs)
+    runs = [gradients(q, k, v, do, sm_scale, window, q.dtype, order, **inputs) for order in orders(q, k)]
+    return tuple(
+        None if exact is None else
+        max([measure(torch.finfo(q.dtype).eps / 2 * exact)] + [measure(run[i].double() - exact) for run in runs])
+        for i, exact in enumerate(want))
+
+
+def tolerance(q, k, v, sm_scale, window=None, factor=2.0, **inputs):
     """The largest error allowed of Out and of LSE: factor times the floor."""
-    _, want_lse = attention(q, k, v, sm_scale, window)
+    _, want_lse = attention(q, k, v, sm_scale, window, **inputs)
     # LSE is fp32 for every input type.
-    _, lse = attention(q, k, v, sm_scale, window, dtype=torch.float32)
+    _, lse = attention(q, k, v, sm_scale, window, torch.float32, **inputs)
     finite = want_lse.isfinite()
     # logsumexp adds to the scores, whose rounding scales with |q| |k| before any cancels.
-    largest_score = abs(sm_scale) * (q.double().norm(dim=-1).max() * k.double().norm(dim=-1).max()).item() if k.numel() else 0.0
+    largest_score = 0.0
+    if q.numel() and k.numel():
+        largest_score = abs(sm_scale) * (q.double().norm(dim=-1).max() * k.double().norm(dim=-1).max()).item()
     eps = torch.finfo(torch.float32).eps
     floor_lse = max(error(lse[finite], want_lse[finite]), eps * (1.0 + largest(want_lse[finite]) + largest_score))
-    return factor * floor(q, k, v, sm_scale, window), factor * floor_lse
+    return factor * floor(q, k, v, sm_scale, window, **inputs), factor * floor_lse

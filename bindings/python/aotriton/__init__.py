@@ -3,7 +3,16 @@
 Importing this package loads neither the library nor torch.
 """
 
-from aotriton.attention import attn_fwd, prepare, supported
+from aotriton.attention import (
+    attn_bwd,
+    attn_bwd_prepare,
+    attn_bwd_supported,
+    attn_fwd,
+    debug_simulate_encoded_softmax,
+    dropout_mask,
+    prepare,
+    supported,
+)
 from aotriton.library import (
     WINDOW_BOTTOM_RIGHT,
     WINDOW_TOP_LEFT,
@@ -16,7 +25,12 @@ __all__ = [
     "AotritonError",
     "WINDOW_BOTTOM_RIGHT",
     "WINDOW_TOP_LEFT",
+    "attn_bwd",
+    "attn_bwd_prepare",
+    "attn_bwd_supported",
     "attn_fwd",
+    "debug_simulate_encoded_softmax",
+    "dropout_mask",
     "gpu_arch",
     "prepare",
     "supported",

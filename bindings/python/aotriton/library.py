@@ -12,6 +12,9 @@ LIBRARY_NAME = "libaotriton_v2.so"
 WINDOW_TOP_LEFT = -2147483647
 WINDOW_BOTTOM_RIGHT = -2147483646
 
+VARLEN_TYPES = {None: 0, "compact": 1, "padded": 2, "strided": 3}
+BACKENDS = {None: 0, "split": 1, "fused": 2}
+
 # hipErrorInvalidValue: the status of the few refusals that are made on this side of the C ABI.
 INVALID_VALUE = 1
 
@@ -54,7 +57,78 @@ class AttnFwdArgs(ctypes.Structure):
         ("sm_scale", ctypes.c_float),
         ("window_left", ctypes.c_int32),
         ("window_right", ctypes.c_int32),
+        ("reserved", ctypes.c_int32),
+        ("bias", Tensor),
+        ("cu_seqlens_q", Tensor),
+        ("cu_seqlens_k", Tensor),
+        ("seq_starts_q", Tensor),
+        ("seq_starts_k", Tensor),
+        ("varlen_type", ctypes.c_int32),
+        ("max_seqlen_q", ctypes.c_int32),
+        ("max_seqlen_k", ctypes.c_int32),
+        ("dropout_p", ctypes.c_float),
+        ("philox_seed", ctypes.c_void_p),
+        ("philox_offset1", ctypes.c_void_p),
+        ("philox_offset2", ctypes.c_uint64),
+        ("philox_seed_output", ctypes.c_void_p),
+        ("philox_offset_output", ctypes.c_void_p),
     ]
+
+
+class AttnBwdArgs(ctypes.Structure):
+    """aotriton_attn_bwd_args."""
+
+    _fields_ = [
+        ("struct_size", ctypes.c_uint32),
+        ("is_windowed", ctypes.c_int32),
+        ("q", Tensor),
+        ("k", Tensor),
+        ("v", Tensor),
+        ("bias", Tensor),
+        ("out", Tensor),
+        ("logsumexp", Tensor),
+        ("dout", Tensor),
+        ("dq", Tensor),
+        ("dk", Tensor),
+        ("dv", Tensor),
+        ("dbias", Tensor),
+        ("delta", Tensor),
+        ("sm_scale", ctypes.c_float),
+        ("window_left", ctypes.c_int32),
+        ("window_right", ctypes.c_int32),
+        ("backend", ctypes.c_int32),
+        ("cu_seqlens_q", Tensor),
+        ("cu_seqlens_k", Tensor),
+        ("seq_starts_q", Tensor),
+        ("seq_starts_k", Tensor),
+        ("varlen_type", ctypes.c_int32),
+        ("max_seqlen_q", ctypes.c_int32),
+        ("max_seqlen_k", ctypes.c_int32),
+        ("dropout_p", ctypes.c_float),
+        ("philox_seed", ctypes.c_void_p),
+        ("philox_offset1", ctypes.c_void_p),
+        ("philox_offset2", ctypes.c_uint64),
+    ]
+
+
+def _declare(lib):
+    """Types the functions of aotriton.h. AttributeError: the library lacks one."""
+    pointer, handle, status = ctypes.POINTER, ctypes.c_void_p, ctypes.c_int32
+    signatures = {
+        "aotriton_last_error": (ctypes.c_char_p, []),
+        "aotriton_version": (ctypes.c_char_p, []),
+        "aotriton_gpu_arch": (status, [handle, ctypes.c_char_p, ctypes.c_size_t]),
+        "aotriton_debug_simulate_encoded_softmax": (
+            status, [pointer(Tensor), ctypes.c_float, handle, handle, ctypes.c_uint64, handle]),
+        "aotriton_dropout_mask": (
+            status, [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_float, *[ctypes.c_int64] * 4, ctypes.c_char_p]),
+    }
+    for name, args in (("aotriton_attn_fwd", AttnFwdArgs), ("aotriton_attn_bwd", AttnBwdArgs)):
+        for goal in ("", "_supported", "_prepare"):
+            signatures[name + goal] = status, [pointer(args), handle]
+    for name, (result, arguments) in signatures.items():
+        function = getattr(lib, name)
+        function.restype, function.argtypes = result, arguments
 
 
 def find_library():
@@ -91,14 +165,7 @@ def load():
     path = find_library()
     try:
         lib = ctypes.CDLL(path)
-        for name in ("aotriton_attn_fwd", "aotriton_attn_fwd_supported", "aotriton_attn_fwd_prepare"):
-            function = getattr(lib, name)
-            function.argtypes = [ctypes.POINTER(AttnFwdArgs), ctypes.c_void_p]
-            function.restype = ctypes.c_int32
-        lib.aotriton_last_error.restype = ctypes.c_char_p
-        lib.aotriton_version.restype = ctypes.c_char_p
-        lib.aotriton_gpu_arch.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t]
-        lib.aotriton_gpu_arch.restype = ctypes.c_int32
+        _declare(lib)
     except (OSError, AttributeError) as error:
         raise AotritonError(INVALID_VALUE, f"{path} cannot be used: {error}") from error
     return lib

@@ -10,7 +10,7 @@ import sys
 from aotriton.library import INVALID_VALUE, AotritonError, Tensor
 
 # AOTRITON_* in aotriton.h, by the last word of str(dtype).
-_DTYPES = {"float32": 1, "float16": 2, "bfloat16": 3}
+_DTYPES = {"float32": 1, "float16": 2, "bfloat16": 3, "int32": 12}
 
 # An empty tensor of torch has a null data_ptr(), which the C ABI reads as "no tensor". This
 # address stands in; nothing of an empty tensor is ever read.
@@ -33,11 +33,49 @@ def pack(name, tensor):
     shape = tuple(tensor.shape)
     if len(shape) > 4:
         raise AotritonError(INVALID_VALUE, f"{name} has {len(shape)} dimensions {shape}; accepted: at most 4")
+    _check_device(name, tensor)
+    data = tensor.data_ptr() or (_EMPTY if 0 in shape else None)
+    return Tensor(data, dtype, len(shape), shape, tuple(tensor.stride()))
+
+
+def pack_scalar(name, scalar, device):
+    """(address, owner) of a 64-bit number in device memory, for a parameter that is only a pointer.
+
+    Args:
+      scalar: a tensor of one int64 or uint64; an int, which torch puts on `device`; or None.
+      owner: keep it while the address is in use.
+
+    Raises:
+      AotritonError: what the pointer cannot say: another dtype, more than one number.
+    """
+    if scalar is None:
+        return None, None
+    if isinstance(scalar, int):
+        import torch
+
+        # A fill, not a copy from the host: it can be captured in a graph.
+        scalar = torch.full((), as_int64(scalar), dtype=torch.int64, device=device)
+    count = 1
+    for size in scalar.shape:
+        count *= size
+    kind = str(scalar.dtype).rpartition(".")[2]
+    if kind not in ("int64", "uint64") or count != 1:
+        raise AotritonError(
+            INVALID_VALUE, f"{name} is {kind} {tuple(scalar.shape)}; accepted: an int, or a tensor of one int64")
+    _check_device(name, scalar)
+    return scalar.data_ptr(), scalar
+
+
+def as_int64(number):
+    """The int64 that has the bits of `number` modulo 2**64."""
+    number %= 2**64
+    return number - 2**64 if number >= 2**63 else number
+
+
+def _check_device(name, tensor):
     device = getattr(tensor, "device", None)
     if device is not None and getattr(device, "type", "cuda") != "cuda":
         raise AotritonError(INVALID_VALUE, f"{name} is on device {device}; accepted: a GPU")
-    data = tensor.data_ptr() or (_EMPTY if 0 in shape else None)
-    return Tensor(data, dtype, len(shape), shape, tuple(tensor.stride()))
 
 
 def same_device(**tensors):

@@ -1,0 +1,73 @@
+#include "dispatcher/backends.h"
+
+#include <initializer_list>
+
+namespace aotriton::dispatcher {
+namespace {
+
+// What the layout "aligned" promises to the compiler beside head_dim == tile.
+bool AreAligned(std::initializer_list<const Tensor*> tensors) {
+  for (const Tensor* t : tensors) {
+    for (int i = 0; i < 3; ++i) {
+      if (Stride(*t, i) % 8 != 0) return false;
+    }
+    if (reinterpret_cast<uintptr_t>(t->data) % 16 != 0) return false;
+  }
+  return true;
+}
+
+// Of a bias or its gradient the last stride is promised too; a null one promises nothing.
+bool IsScoresAligned(const Tensor& t) {
+  return t.data == nullptr || (AreAligned({&t}) && (t.sizes[3] == 1 || t.strides[3] == 1));
+}
+
+Choice ChoiceOf(const Attention& op) {
+  Choice choice;
+  choice.dtype = op.q.dtype;
+  choice.head_dim_qk = op.q.sizes[3];
+  choice.head_dim_vo = op.v.sizes[3];
+  choice.is_windowed = op.is_windowed;
+  choice.has_bias = op.bias.data != nullptr;
+  choice.has_dropout = op.dropout.p > 0;
+  return choice;
+}
+
+}  // namespace
+
+Status PlanAttnFwd(const AttnFwd& op, const KernelPack& attn_fwd, Plan* plan) {
+  Choice choice = ChoiceOf(op);
+  choice.is_aligned = AreAligned({&op.q, &op.k, &op.v, &op.out}) && IsScoresAligned(op.bias);
+  return attn_fwd.Add(choice, ExtentsOf(op), Values(op), plan);
+}
+
+Status PlanEncodedSoftmax(const EncodedSoftmax& op, const KernelPack& kernel, Plan* plan) {
+  Choice choice;
+  choice.dtype = op.tensor.dtype;
+  const int64_t* sizes = op.tensor.sizes;
+  return kernel.Add(choice, {sizes[0], sizes[1], sizes[1], sizes[2], sizes[3]}, Values(op), plan);
+}
+
+Status PlanBwdSplit(const AttnBwd& op, const KernelPack& preprocess, const KernelPack& dkdv, const KernelPack& dq, Plan* plan) {
+  const Extents extents = ExtentsOf(op);
+  const Values values(op);
+  Choice of_rows = ChoiceOf(op);  // the first kernel knows the head dim of out only
+  of_rows.head_dim_qk = of_rows.head_dim_vo;
+  of_rows.is_aligned = AreAligned({&op.out, &op.dout});
+  if (Status status = preprocess.Add(of_rows, extents, values, plan); !status.ok()) return status;
+
+  Choice choice = ChoiceOf(op);
+  const bool are_inputs_aligned = AreAligned({&op.q, &op.k, &op.v, &op.dout}) && IsScoresAligned(op.bias);
+  choice.is_aligned = are_inputs_aligned && AreAligned({&op.dk, &op.dv});
+  if (Status status = dkdv.Add(choice, extents, values, plan); !status.ok()) return status;
+  choice.is_aligned = are_inputs_aligned && AreAligned({&op.dq}) && IsScoresAligned(op.dbias);
+  return dq.Add(choice, extents, values, plan);
+}
+
+Status PlanBwdFused(const AttnBwd& op, const KernelPack& fused, Plan* plan) {
+  Choice choice = ChoiceOf(op);
+  choice.is_aligned = AreAligned({&op.q, &op.k, &op.v, &op.out, &op.dout, &op.dq, &op.dk, &op.dv}) &&
+                      IsScoresAligned(op.bias) && IsScoresAligned(op.dbias);
+  return fused.Add(choice, ExtentsOf(op), Values(op), plan);
+}
+
+}  // namespace aotriton::dispatcher

@@ -1,0 +1,27 @@
+// From a valid call to its plan: what each backend launches.
+#ifndef AOTRITON_DISPATCHER_BACKENDS_H_
+#define AOTRITON_DISPATCHER_BACKENDS_H_
+
+#include "dispatcher/attn_bwd.h"
+#include "dispatcher/attn_fwd.h"
+#include "dispatcher/encoded_softmax.h"
+#include "dispatcher/kernel_pack.h"
+#include "dispatcher/plan.h"
+#include "dispatcher/status.h"
+
+namespace aotriton::dispatcher {
+
+// Each appends its launches to `plan`.
+Status PlanAttnFwd(const AttnFwd& op, const KernelPack& attn_fwd, Plan* plan);
+
+Status PlanEncodedSoftmax(const EncodedSoftmax& op, const KernelPack& kernel, Plan* plan);
+
+// The backend "triton_split". delta is there.
+Status PlanBwdSplit(const AttnBwd& op, const KernelPack& preprocess, const KernelPack& dkdv, const KernelPack& dq, Plan* plan);
+
+// The backend "triton_fused".
+Status PlanBwdFused(const AttnBwd& op, const KernelPack& fused, Plan* plan);
+
+}  // namespace aotriton::dispatcher
+
+#endif  // AOTRITON_DISPATCHER_BACKENDS_H_

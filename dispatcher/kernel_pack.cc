@@ -1,0 +1,280 @@
+#include "dispatcher/kernel_pack.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+
+#include "dispatcher/text.h"
+
+namespace aotriton::dispatcher {
+namespace {
+
+// The contract between kernel and library that this code implements: META `abi`.
+constexpr char kAbi[] = "1";
+
+constexpr int64_t kMaxGrid = 2147483647;
+// HIP refuses a launch whose threads do not fit into 32 bits.
+constexpr int64_t kMaxThreadsOfHip = 4294967295;
+
+struct KnownAxis {
+  const char* name;
+  const char* values[4];  // by number: a dtype, no or yes, any or aligned; head_dim is open-ended
+};
+
+// In the order of Axis.
+constexpr KnownAxis kKnownAxes[] = {
+    {"dtype", {nullptr, "fp32", "fp16", "bf16"}},
+    {"head_dim", {}},
+    {"causal", {"0", "1"}},
+    {"layout", {"any", "aligned"}},
+    {"bias", {"0", "1"}},
+    {"dropout", {"0", "1"}},
+};
+static_assert(std::size(kKnownAxes) == kAxisCount);
+static_assert(kFloat32 == 1 && kFloat16 == 2 && kBFloat16 == 3, "they number the values of dtype");
+
+constexpr uint8_t Bit(Axis axis) { return static_cast<uint8_t>(1 << axis); }
+constexpr uint8_t kAttentionAxes = (1 << kAxisCount) - 1;
+
+int64_t Tiles(int64_t rows, int32_t block) { return (rows + block - 1) / block; }
+
+}  // namespace
+
+const Kernel kKernels[kKernelCount] = {
+    {"attn_fwd", kForward, kAttentionAxes, true, false},
+    {"bwd_preprocess", kBackward, Bit(kDType) | Bit(kHeadDim) | Bit(kLayout), true, false},
+    {"bwd_dkdv", kBackward, kAttentionAxes, false, true},
+    {"bwd_dq", kBackward, kAttentionAxes, true, false},
+    {"bwd_fused", kBackward, kAttentionAxes, true, true},
+    {"debug_simulate_encoded_softmax", kDebug, Bit(kDType), true, false},
+};
+
+Status KernelPack::Bind(std::shared_ptr<const Pack> pack, KernelId kernel, const std::string& vendor, const std::string& arch,
+                        std::shared_ptr<const KernelPack>* bound) {
+  std::shared_ptr<KernelPack> made(new KernelPack(std::move(pack), kKernels[kernel]));
+  struct Meta {
+    const char* key;
+    std::string expected;
+  };
+  for (const Meta& meta : {Meta{"abi", kAbi}, Meta{"kernel", made->kernel_.name}, Meta{"vendor", vendor}, Meta{"arch", arch}}) {
+    const char* found = made->pack_->Meta(meta.key);
+    if (found != meta.expected) {
+      return made->Foreign(Text("its ", meta.key, " is \"", found, "\", expected is \"", meta.expected, "\""));
+    }
+  }
+  made->is_amd_ = vendor == "amd";
+  Status status = made->BindAxes();
+  if (status.ok()) status = made->BindArguments();
+  if (status.ok()) status = made->BindVariants();
+  if (status.ok()) *bound = std::move(made);
+  return status;
+}
+
+Status KernelPack::Foreign(const std::string& why) const {
+  return Status(kInvalidImage, Text("the pack ", pack_->path(), " and this library do not belong together: ", why,
+                                    ". Take both from one build"));
+}
+
+Status KernelPack::BindAxes() {
+  uint8_t found = 0;
+  uint64_t weight = 1;
+  for (uint32_t place = pack_->axis_count(); place-- > 0;) {
+    const char* name = pack_->axis_name(place);
+    const auto* known = std::find_if(std::begin(kKnownAxes), std::end(kKnownAxes),
+                                     [&](const KnownAxis& candidate) { return strcmp(candidate.name, name) == 0; });
+    const auto axis = static_cast<Axis>(known - std::begin(kKnownAxes));
+    if (axis == kAxisCount || !Has(axis)) return Foreign(Text("the library does not know the axis ", name));
+    if (found & Bit(axis)) return Foreign(Text("the axis ", name, " is there twice"));
+    found |= Bit(axis);
+    places_[axis] = place;
+    weights_[axis] = weight;
+    weight *= pack_->axis_value_count(place);
+    for (int number = 0; number < kMaxNumbers; ++number) {
+      digits_[axis][number] = -1;
+      for (uint32_t digit = 0; digit < pack_->axis_value_count(place) && known->values[number] != nullptr; ++digit) {
+        if (strcmp(pack_->axis_value(place, digit), known->values[number]) == 0) digits_[axis][number] = digit;
+      }
+    }
+  }
+  for (int axis = 0; axis < kAxisCount; ++axis) {
+    if (Has(static_cast<Axis>(axis)) && !(found >> axis & 1)) return Foreign(Text("it has no axis ", kKnownAxes[axis].name));
+  }
+  return BindHeadDims();
+}
+
+Status KernelPack::BindHeadDims() {
+  if (!Has(kHeadDim)) return Status();
+  for (uint32_t digit = 0; digit < pack_->axis_value_count(places_[kHeadDim]); ++digit) {
+    const char* value = pack_->axis_value(places_[kHeadDim], digit);
+    char* end = nullptr;
+    const long tile = strtol(value, &end, 10);
+    if (*value == '\0' || *end != '\0' || tile < 1 || tile > 65536) {
+      return Foreign(Text("\"", value, "\" is no head_dim"));
+    }
+    head_dims_.push_back({tile, digit});
+  }
+  std::sort(head_dims_.begin(), head_dims_.end(), [](const HeadDim& a, const HeadDim& b) { return a.tile < b.tile; });
+  return Status();
+}
+
+Status KernelPack::BindArguments() {
+  for (uint32_t i = 0; i < pack_->argument_count(); ++i) {
+    const Pack::Argument argument = pack_->argument(i);
+    const auto* known = std::find_if(std::begin(kKnownArguments), std::end(kKnownArguments), [&](const KnownArgument& k) {
+      return strcmp(k.name, argument.name) == 0 && (k.ops & kernel_.op) != 0;
+    });
+    if (known == std::end(kKnownArguments)) {
+      return Foreign(Text("the library does not know the kernel argument ", argument.name));
+    }
+    const std::string type = argument.type;
+    Binding binding{static_cast<Value>(known - std::begin(kKnownArguments)), Type::kPointer};
+    if (known->kind == Kind::kPointer && type[0] == '*') {
+      binding.type = Type::kPointer;
+    } else if (known->kind == Kind::kInteger && type == "i32") {
+      binding.type = Type::kI32;
+    } else if (known->kind == Kind::kInteger && type == "i64") {
+      binding.type = Type::kI64;
+    } else if (known->kind == Kind::kReal && type == "fp32") {
+      binding.type = Type::kFp32;
+    } else {
+      return Foreign(Text("the kernel argument ", argument.name, " has type \"", type, "\""));
+    }
+    bindings_.push_back(binding);
+  }
+  for (uint32_t i = 0; i < pack_->functional_count(); ++i) {
+    const uint32_t count = pack_->functional(i).argument_count;
+    if (count > Launch::kMaxArguments) {
+      return Foreign(Text("functional ", i, " has ", count, " arguments, the limit is ", Launch::kMaxArguments));
+    }
+  }
+  return Status();
+}
+
+Status KernelPack::BindVariants() {
+  struct Block {
+    const char* name;
+    bool is_used;
+    std::vector<int32_t>* of_variants;
+  };
+  for (const Block& block : {Block{"BLOCK_M", kernel_.has_tiles_of_q, &block_m_}, Block{"BLOCK_N", kernel_.has_tiles_of_k, &block_n_}}) {
+    for (uint32_t i = 0; i < pack_->variant_count() && block.is_used; ++i) {
+      int32_t rows = 0;
+      if (!pack_->Constant(i, block.name, &rows) || rows < 1) {
+        return Foreign(Text("variant ", i, " (", pack_->variant(i).symbol, ") does not say its ", block.name));
+      }
+      block.of_variants->push_back(rows);
+    }
+  }
+  return Status();
+}
+
+std::string KernelPack::ValuesOf(Axis axis) const {
+  std::string out;
+  for (uint32_t digit = 0; digit < pack_->axis_value_count(places_[axis]); ++digit) {
+    out += (digit ? ", " : "") + std::string(pack_->axis_value(places_[axis], digit));
+  }
+  return out;
+}
+
+int64_t KernelPack::Find(const Choice& choice, uint32_t head_dim_digit, bool is_aligned) const {
+  // Layout "any" is compiled once, with a window, a bias and dropout that are switched off by arguments.
+  const int numbers[kAxisCount] = {choice.dtype,
+                                   0,
+                                   choice.is_windowed || !is_aligned,
+                                   is_aligned,
+                                   choice.has_bias || !is_aligned,
+                                   choice.has_dropout || !is_aligned};
+  uint64_t functional = weights_[kHeadDim] * head_dim_digit;
+  for (int axis = 0; axis < kAxisCount; ++axis) {
+    if (axis == kHeadDim || !Has(static_cast<Axis>(axis))) continue;
+    const int64_t digit = digits_[axis][numbers[axis]];
+    if (digit < 0) return -1;
+    functional += weights_[axis] * static_cast<uint64_t>(digit);
+  }
+  return pack_->FindFunctional(functional);
+}
+
+Status KernelPack::Select(const Choice& choice, uint32_t* functional) const {
+  const char* dtype = DTypeName(choice.dtype);
+  if (digits_[kDType][choice.dtype] < 0) {
+    return Status(kNotSupported, Text("the dtype is ", dtype, "; the pack ", pack_->path(), " holds ", ValuesOf(kDType)));
+  }
+  if (!Has(kHeadDim)) {
+    const int64_t found = Find(choice, 0, true);
+    if (found >= 0) {
+      *functional = static_cast<uint32_t>(found);
+      return Status();
+    }
+    return Status(kNotBuilt, Text("the pack ", pack_->path(), " was built without a kernel for dtype ", dtype,
+                                  "; build it with this functional"));
+  }
+  const int64_t head_dim = std::max(choice.head_dim_qk, choice.head_dim_vo);
+  if (head_dim > head_dims_.back().tile) {
+    return Status(kNotSupported, Text("head_dim is ", head_dim, " (", choice.head_dim_qk, " of q and k, ", choice.head_dim_vo,
+                                      " of v and out); the pack ", pack_->path(), " holds up to ", head_dims_.back().tile));
+  }
+  for (const HeadDim& candidate : head_dims_) {
+    // A tile that the declaration leaves out for this arch is served by the next one.
+    if (candidate.tile < head_dim) continue;
+    const bool is_exact = candidate.tile == choice.head_dim_qk && candidate.tile == choice.head_dim_vo;
+    for (const bool is_aligned : {true, false}) {
+      if (is_aligned && !(is_exact && choice.is_aligned)) continue;
+      const int64_t found = Find(choice, candidate.digit, is_aligned);
+      if (found < 0) continue;
+      *functional = static_cast<uint32_t>(found);
+      return Status();
+    }
+  }
+  return Status(kNotBuilt, Text("the pack ", pack_->path(), " was built without a kernel for dtype ", dtype, ", head_dim ", head_dim,
+                                choice.is_windowed ? ", windowed" : "", choice.has_bias ? ", with bias" : "",
+                                choice.has_dropout ? ", with dropout" : "", choice.is_aligned ? "" : ", unaligned",
+                                ", nor one of layout any; build it with one of them"));
+}
+
+Status KernelPack::Add(const Choice& choice, const Extents& extents, const Values& values, Plan* plan) const {
+  Launch& launch = plan->launches[plan->launch_count];
+  if (Status status = Select(choice, &launch.functional); !status.ok()) return status;
+
+  const Pack::Functional functional = pack_->functional(launch.functional);
+  launch.pack = pack_.get();
+  launch.variant = pack_->Choose(functional, extents.max_seqlen_q);
+  const Pack::Variant variant = pack_->variant(launch.variant);
+  launch.threads = variant.threads;
+  launch.shared = variant.shared;
+
+  int64_t programs = 0;  // of a sequence
+  if (kernel_.has_tiles_of_q) programs += Tiles(extents.max_seqlen_q, block_m_[launch.variant]) * extents.num_head_q;
+  if (kernel_.has_tiles_of_k) programs += Tiles(extents.max_seqlen_k, block_n_[launch.variant]) * extents.num_head_k;
+  if (programs == 0 || extents.sequences == 0) return Status();
+  const int64_t limit = is_amd_ ? std::min<int64_t>(kMaxGrid, kMaxThreadsOfHip / variant.threads) : kMaxGrid;
+  if (programs > limit / extents.sequences) {
+    return Status(kNotSupported, Text(kernel_.name, " would take ", programs, " * ", extents.sequences,
+                                      " work groups; the GPU can be given ", limit, " at once. Split the batch"));
+  }
+  launch.grid = static_cast<uint32_t>(programs * extents.sequences);
+
+  launch.argument_count = static_cast<int>(functional.argument_count);
+  for (int i = 0; i < launch.argument_count; ++i) {
+    const Binding binding = bindings_[functional.first_argument + i];
+    Argument& argument = launch.arguments[i];
+    argument.name = kKnownArguments[binding.value].name;
+    switch (binding.type) {
+      case Type::kPointer: argument.value.pointer = values.pointer(binding.value); break;
+      case Type::kI64: argument.value.i64 = values.integer(binding.value); break;
+      case Type::kFp32: argument.value.fp32 = values.real(binding.value); break;
+      case Type::kI32: {
+        const int64_t value = values.integer(binding.value);
+        argument.value.i32 = static_cast<int32_t>(value);
+        if (argument.value.i32 != value) {
+          return Status(kNotSupported, Text(argument.name, " is ", value, "; the kernel reads it in 32 bits"));
+        }
+        break;
+      }
+    }
+  }
+  ++plan->launch_count;
+  return Status();
+}
+
+}  // namespace aotriton::dispatcher

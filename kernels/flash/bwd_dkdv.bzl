@@ -1,0 +1,39 @@
+"""Declaration of bwd_dkdv: the gradients of K and V."""
+
+load("//kernels:declare.bzl", "kernel_declaration", "scalar")
+load(":bwd_configs.bzl", "bwd_dkdv_configs")
+load(
+    ":family.bzl",
+    "ATTENTION_EXCLUDES",
+    "attention_axes",
+    "attention_constexprs",
+    "bias_operand",
+    "bias_strides",
+    "dropout",
+    "fp32_tensor",
+    "has_bias",
+    "head_dim_scalar",
+    "heads",
+    "lse_strides",
+    "operand",
+    "sequences",
+    "strides",
+    "windows",
+)
+
+BWD_DKDV = kernel_declaration(
+    entry = "bwd_dkdv",
+    axes = attention_axes(),
+    exclude = ATTENTION_EXCLUDES,
+    arguments = [operand("Q"), operand("K"), operand("V"), bias_operand("B"), operand("DO"), operand("DK"), operand("DV"), fp32_tensor("L"), fp32_tensor("Delta")] +
+                [scalar("sm_scale", "fp32")] +
+                strides("q", "zhm") + strides("k", "zhn") + strides("v", "zhn") + bias_strides("b") +
+                strides("do", "zhm") + strides("dk", "zhn") + strides("dv", "zhn") +
+                lse_strides() + heads() + sequences() +
+                [head_dim_scalar("head_dim_qk"), head_dim_scalar("head_dim_vo")] +
+                windows() + [has_bias()] + dropout() +
+                [scalar("lse_scale", "fp32"), scalar("lse_compact", "i32")] +
+                attention_constexprs(),
+    configs = bwd_dkdv_configs,
+    fp_fusion = False,  # the scores are the forward's, to the bit
+)

@@ -1,0 +1,40 @@
+"""Declaration of bwd_dq: the gradients of Q and of the bias."""
+
+load("//kernels:declare.bzl", "kernel_declaration", "scalar")
+load(":bwd_configs.bzl", "bwd_dq_configs")
+load(
+    ":family.bzl",
+    "ATTENTION_EXCLUDES",
+    "attention_axes",
+    "attention_constexprs",
+    "bias_operand",
+    "bias_strides",
+    "dropout",
+    "fp32_tensor",
+    "has_bias",
+    "has_db",
+    "head_dim_scalar",
+    "heads",
+    "lse_strides",
+    "operand",
+    "sequences",
+    "strides",
+    "windows",
+)
+
+BWD_DQ = kernel_declaration(
+    entry = "bwd_dq",
+    axes = attention_axes(),
+    exclude = ATTENTION_EXCLUDES,
+    arguments = [operand("Q"), operand("K"), operand("V"), bias_operand("B"), operand("DO"), operand("DQ"), bias_operand("DB"), fp32_tensor("L"), fp32_tensor("Delta")] +
+                [scalar("sm_scale", "fp32")] +
+                strides("q", "zhm") + strides("k", "zhn") + strides("v", "zhn") + bias_strides("b") +
+                strides("do", "zhm") + strides("dq", "zhm") + bias_strides("db") +
+                lse_strides() + heads() + sequences() +
+                [head_dim_scalar("head_dim_qk"), head_dim_scalar("head_dim_vo")] +
+                windows() + [has_bias(), has_db()] + dropout() +
+                [scalar("lse_scale", "fp32"), scalar("lse_compact", "i32")] +
+                attention_constexprs(),
+    configs = bwd_dq_configs,
+    fp_fusion = False,  # the scores are the forward's, to the bit
+)

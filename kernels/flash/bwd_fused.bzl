@@ -1,0 +1,41 @@
+"""Declaration of bwd_fused: all gradients in one launch."""
+
+load("//kernels:declare.bzl", "kernel_declaration", "scalar")
+load(":bwd_configs.bzl", "bwd_fused_configs")
+load(
+    ":family.bzl",
+    "ATTENTION_EXCLUDES",
+    "HEAD_DIMS",
+    "attention_axes",
+    "attention_constexprs",
+    "bias_operand",
+    "bias_strides",
+    "dropout",
+    "fp32_tensor",
+    "has_bias",
+    "has_db",
+    "head_dim_scalar",
+    "heads",
+    "lse_strides",
+    "operand",
+    "sequences",
+    "strides",
+    "windows",
+)
+
+BWD_FUSED = kernel_declaration(
+    entry = "bwd_fused",
+    axes = attention_axes([d for d in HEAD_DIMS if d <= 256]),
+    exclude = ATTENTION_EXCLUDES,
+    arguments = [operand("Q"), operand("K"), operand("V"), bias_operand("B"), operand("Out"), operand("DO"), operand("DQ"), operand("DK"), operand("DV"), bias_operand("DB"), fp32_tensor("L")] +
+                [scalar("sm_scale", "fp32")] +
+                strides("q", "zhm") + strides("k", "zhn") + strides("v", "zhn") + bias_strides("b") +
+                strides("o", "zhm") + strides("do", "zhm") + strides("dq", "zhm") + strides("dk", "zhn") + strides("dv", "zhn") + bias_strides("db") +
+                lse_strides() + heads() + sequences() +
+                [head_dim_scalar("head_dim_qk"), head_dim_scalar("head_dim_vo")] +
+                windows() + [has_bias(), has_db()] + dropout() +
+                [scalar("lse_scale", "fp32"), scalar("lse_compact", "i32")] +
+                attention_constexprs(),
+    configs = bwd_fused_configs,
+    fp_fusion = False,  # the scores are the forward's, to the bit
+)

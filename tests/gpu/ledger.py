@@ -1,0 +1,68 @@
+"""What the run has shown so far: the worst error over the floor, and the values of public cases."""
+
+import contextlib
+import re
+
+_worst = {}
+_values = []
+_groups = {}  # tests named "K17/...": {"K17": (passed, all)}
+_watched = []  # the largest ratio since each `equals_formula` in progress began
+test = ""  # the name of the running test; the runner sets it
+
+
+def ratio(op, dtype, output, value):
+    """Notes error / floor of one output of one call."""
+    key = op, str(dtype).removeprefix("torch."), output
+    count, worst, name = _worst.get(key, (0, -1.0, ""))
+    # NaN is worse than any number.
+    _watched[:] = [max(one, value) for one in _watched]
+    _worst[key] = (count + 1, value, test) if not value <= worst else (count + 1, worst, name)
+
+
+def value(case, got, due):
+    """Notes a public case: what came out and what is due, both as text."""
+    _values.append({"case": case, "got": str(got), "due": str(due)})
+
+
+def finished(ok):
+    """Notes that the running test has ended."""
+    group = re.match(r"[A-Z]\d\d(?=/)", test)
+    if group:
+        passed, count = _groups.get(group[0], (0, 0))
+        _groups[group[0]] = passed + ok, count + 1
+
+
+@contextlib.contextmanager
+def equals_formula(case, beside=""):
+    """Notes a public case whose right value is the plain formula's: the worst error over the floor inside."""
+    _watched.append(0.0)
+    got = "FAILED"
+    try:
+        yield
+        got = f"error {_watched[-1]:.2f} x the floor"
+    finally:
+        _watched.pop()
+        value(case, got + (beside and f", {beside}" if got != "FAILED" else ""),
+              "at most 2 x forward, 3 x backward" + (beside and f", {beside}"))
+
+
+def report():
+    """{"ratios": [{"op", "dtype", "output", "worst", "cases", "test"}], "public": [{"case", "got", "due"}]}."""
+    ratios = [{"op": op, "dtype": dtype, "output": output, "worst": worst, "cases": count, "test": name}
+              for (op, dtype, output), (count, worst, name) in sorted(_worst.items())]
+    groups = [{"case": case, "got": f"{passed} of {count} tests right", "due": "all right"}
+              for case, (passed, count) in sorted(_groups.items())]
+    return {"ratios": ratios, "public": [*_values, *groups]}
+
+
+def print_tables():
+    """Prints both tables."""
+    found = report()
+    if found["ratios"]:
+        print(f"\n{'op':<16} {'dtype':<9} {'output':<9} {'worst error / floor':>19} {'cases':>6}  in test")
+    for one in found["ratios"]:
+        print(f"{one['op']:<16} {one['dtype']:<9} {one['output']:<9} {one['worst']:>19.3f} {one['cases']:>6}  {one['test']}")
+    if found["public"]:
+        print("\npublic case: value got | value due")
+    for one in found["public"]:
+        print(f"{one['case']}: {one['got']} | {one['due']}")

@@ -1,0 +1,131 @@
+"""Launches attn_fwd in the interpreter, and checks that it writes nothing but its outputs."""
+
+import dataclasses
+import math
+
+import numpy as np
+import torch
+
+from kernels.flash.attn_fwd import attn_fwd
+from tests.kernels import philox
+
+HEAD_DIMS = [16, 32, 48, 64, 80, 96, 128, 160, 192, 224, 256, 512]
+INT_MAX = 2**31 - 1
+NULL = torch.empty(0, dtype=torch.int64)  # its address is 0
+
+
+class Guarded:
+    """A (batch, head, seqlen, head_dim) view in a larger buffer of NaN.
+
+    bhsd, bshd: how its dimensions lie. odd: bshd, from an odd address, with a gap of an
+    odd number of elements after every row.
+    """
+
+    def __init__(self, shape, dtype, layout="bhsd"):
+        b, h, s, d = shape
+        gap = 3 if layout == "odd" else 16
+        sizes = (b, h, s + 2, d + gap) if layout == "bhsd" else (b, s + 2, h, d + gap)
+        self.buffer = torch.full((math.prod(sizes) + 64,), math.nan, dtype=dtype)
+        start = 33 if layout == "odd" else 32
+        whole = self.buffer[start:start + math.prod(sizes)].view(sizes)
+        if layout != "bhsd":
+            whole = whole.transpose(1, 2)
+        self.view = whole[:, :, 1:1 + s, :d]
+
+    def untouched_around(self):
+        self.view.fill_(math.nan)
+        return bool(self.buffer.isnan().all())
+
+
+def normal(shape, dtype, layout, generator):
+    guarded = Guarded(shape, dtype, layout)
+    guarded.view.copy_(torch.randn(shape, generator=generator))
+    return guarded
+
+
+@dataclasses.dataclass(frozen=True)
+class Dropout:
+    p: float = 0.3
+    seed: int = 0x9BF58476D1CE4E5B  # as int64 it is negative
+    offset1: int = 2**32 - 20  # the counters pass 2^32
+    offset2: int = 7
+
+    def keep(self, sequences, heads, max_seqlen_q, max_seqlen_k):
+        offset = self.offset1 + self.offset2
+        return torch.from_numpy(philox.keep_mask(self.p, self.seed, offset, sequences, heads, max_seqlen_q, max_seqlen_k))
+
+
+@dataclasses.dataclass
+class Varlen:
+    type: int
+    cu_q: list
+    cu_k: list
+    starts_q: list | None = None
+    starts_k: list | None = None
+
+    def lengths(self, cu):
+        return [end - begin for begin, end in zip(cu, cu[1:])]
+
+    @property
+    def max_q(self):
+        return max(self.lengths(self.cu_q))
+
+    @property
+    def max_k(self):
+        return max(self.lengths(self.cu_k))
+
+
+def bits(number):
+    """A uint64 as the int64 tensor that the kernel reads."""
+    return torch.from_numpy(np.array([number % 2**64], dtype=np.uint64).view(np.int64))
+
+
+def int32(values):
+    return NULL if values is None else torch.tensor(values, dtype=torch.int32)
+
+
+def run(q, k, v, sm_scale, window=None, layout="bhsd", blocks=(32, 32), store_lse=True, base2=False,
+        general=None, bias=None, dropout=None, varlen=None, lse_compact=False):
+    """Out and LSE, NaN where nothing was written, after checking that nothing but them was written.
+
+    LSE is (sequences, heads, max_seqlen_q), or (heads, rows) if lse_compact.
+    """
+    heads, d_qk, d_vo = q.shape[1], q.shape[3], v.shape[3]
+    sequences, max_q, max_k = q.shape[0], q.shape[2], k.shape[2]
+    cu_q = cu_k = starts_q = starts_k = NULL
+    if varlen:
+        sequences, max_q, max_k = len(varlen.cu_q) - 1, varlen.max_q, varlen.max_k
+        cu_q, cu_k = int32(varlen.cu_q), int32(varlen.cu_k)
+        starts_q, starts_k = int32(varlen.starts_q), int32(varlen.starts_k)
+    head_dim = min(d for d in HEAD_DIMS if d >= max(d_qk, d_vo))
+    if general is None:
+        general = (d_qk, d_vo) != (head_dim, head_dim) or q.dtype == torch.float32
+    out = Guarded((*q.shape[:3], d_vo), q.dtype, layout)
+    lse_shape = (heads, q.shape[2]) if lse_compact else (sequences, heads, max_q)
+    lse_buffer = torch.full((math.prod(lse_shape) + 16,), math.nan)
+    lse = lse_buffer[8:-8].view(lse_shape)
+    left, right = window or ((INT_MAX, INT_MAX) if general else (0, 0))
+    outputs = bits(-1), bits(-1)
+    grid = -(-max_q // blocks[0]) * heads * sequences
+    attn_fwd[(grid,)](
+        q, k, v, NULL if bias is None else bias, out.view, lse_buffer[8:], sm_scale,
+        *q.stride()[:3], *k.stride()[:3], *v.stride()[:3], *out.view.stride()[:3],
+        *((0,) * 4 if bias is None else bias.stride()),
+        *((0, lse.stride(0)) if lse_compact else lse.stride()[:2]),
+        heads, k.shape[1], max_q, max_k, cu_q, cu_k, starts_q, starts_k, varlen.type if varlen else 0,
+        d_qk, d_vo, left, right, int(bias is not None), int(dropout is not None),
+        dropout.p if dropout else 0.0,
+        bits(dropout.seed) if dropout else NULL, bits(dropout.offset1) if dropout else NULL,
+        dropout.offset2 if dropout else 0, *outputs,
+        1.0 if base2 else math.log(2), int(store_lse), int(lse_compact),
+        HEAD_DIM=head_dim, WINDOWED=general or window is not None, GENERAL=general,
+        BIAS=general or bias is not None, DROPOUT=general or dropout is not None,
+        BLOCK_M=blocks[0], BLOCK_N=blocks[1],
+    )
+    written = (dropout.seed, dropout.offset1 + dropout.offset2) if dropout else (-1, -1)
+    assert outputs == tuple(bits(number) for number in written)
+    result, result_lse = out.view.clone(), lse.clone()
+    assert out.untouched_around()
+    lse.fill_(math.nan)
+    assert lse_buffer.isnan().all()
+    return result, result_lse
