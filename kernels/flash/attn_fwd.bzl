@@ -11,17 +11,11 @@ load(
     "attention_constexprs",
     "bias_operand",
     "bias_strides",
-    "dropout",
     "fp32_tensor",
-    "has_bias",
-    "head_dim_scalar",
-    "heads",
-    "lse_strides",
     "operand",
     "philox_outputs",
-    "sequences",
+    "problem",
     "strides",
-    "windows",
 )
 
 def _sm_90(bits, head_dim, values):
@@ -107,9 +101,7 @@ ATTN_FWD = kernel_declaration(
     arguments = [operand("Q"), operand("K"), operand("V"), bias_operand("B"), operand("Out"), fp32_tensor("L")] +
                 [scalar("sm_scale", "fp32")] +
                 strides("q", "zhm") + strides("k", "zhn") + strides("v", "zhn") + strides("o", "zhm") +
-                bias_strides("b") + lse_strides() + heads() + sequences() +
-                [head_dim_scalar("head_dim_qk"), head_dim_scalar("head_dim_vo")] +
-                windows() + [has_bias()] + dropout() + philox_outputs() +
+                bias_strides("b") + problem() + philox_outputs() +
                 [scalar("lse_scale", "fp32"), scalar("store_lse", "i32"), scalar("lse_compact", "i32")] +
                 attention_constexprs(),
     configs = _configs,

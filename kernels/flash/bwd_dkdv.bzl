@@ -9,16 +9,10 @@ load(
     "attention_constexprs",
     "bias_operand",
     "bias_strides",
-    "dropout",
     "fp32_tensor",
-    "has_bias",
-    "head_dim_scalar",
-    "heads",
-    "lse_strides",
     "operand",
-    "sequences",
+    "problem",
     "strides",
-    "windows",
 )
 
 BWD_DKDV = kernel_declaration(
@@ -29,9 +23,7 @@ BWD_DKDV = kernel_declaration(
                 [scalar("sm_scale", "fp32")] +
                 strides("q", "zhm") + strides("k", "zhn") + strides("v", "zhn") + bias_strides("b") +
                 strides("do", "zhm") + strides("dk", "zhn") + strides("dv", "zhn") +
-                lse_strides() + heads() + sequences() +
-                [head_dim_scalar("head_dim_qk"), head_dim_scalar("head_dim_vo")] +
-                windows() + [has_bias()] + dropout() +
+                problem() +
                 [scalar("lse_scale", "fp32"), scalar("lse_compact", "i32")] +
                 attention_constexprs(),
     configs = bwd_dkdv_configs,

@@ -9,17 +9,10 @@ load(
     "attention_constexprs",
     "bias_operand",
     "bias_strides",
-    "dropout",
     "fp32_tensor",
-    "has_bias",
-    "has_db",
-    "head_dim_scalar",
-    "heads",
-    "lse_strides",
     "operand",
-    "sequences",
+    "problem",
     "strides",
-    "windows",
 )
 
 BWD_DQ = kernel_declaration(
@@ -30,9 +23,7 @@ BWD_DQ = kernel_declaration(
                 [scalar("sm_scale", "fp32")] +
                 strides("q", "zhm") + strides("k", "zhn") + strides("v", "zhn") + bias_strides("b") +
                 strides("do", "zhm") + strides("dq", "zhm") + bias_strides("db") +
-                lse_strides() + heads() + sequences() +
-                [head_dim_scalar("head_dim_qk"), head_dim_scalar("head_dim_vo")] +
-                windows() + [has_bias(), has_db()] + dropout() +
+                problem(db = True) +
                 [scalar("lse_scale", "fp32"), scalar("lse_compact", "i32")] +
                 attention_constexprs(),
     configs = bwd_dq_configs,

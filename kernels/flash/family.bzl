@@ -71,12 +71,18 @@ def lse_strides():
 def fp32_tensor(name):
     return tensor(name, "*fp32")
 
-def heads():
-    return [scalar("num_head_q", "i32"), scalar("num_head_k", "i32")]
+def head_dim_scalar(name):
+    return scalar(name, "i32", unless = _ALIGNED, constant = "{head_dim}")
 
-def sequences():
-    """The sequences of q and k, varlen or not."""
-    return [
+def problem(db = False):
+    """What every kernel that computes scores is told after its operands: lengths, masks, bias, dropout.
+
+    Args:
+      db: whether the kernel writes a gradient of the bias.
+    """
+    return lse_strides() + [
+        scalar("num_head_q", "i32"),
+        scalar("num_head_k", "i32"),
         scalar("max_seqlen_q", "i32"),
         scalar("max_seqlen_k", "i32"),
         tensor("cu_seqlens_q", "*i32"),
@@ -84,23 +90,13 @@ def sequences():
         tensor("seq_starts_q", "*i32"),
         tensor("seq_starts_k", "*i32"),
         scalar("varlen_type", "i32"),
-    ]
-
-def head_dim_scalar(name):
-    return scalar(name, "i32", unless = _ALIGNED, constant = "{head_dim}")
-
-def windows():
-    return [scalar("window_left", "i32", unless = _NOT_CAUSAL), scalar("window_right", "i32", unless = _NOT_CAUSAL)]
-
-def has_bias():
-    return scalar("has_bias", "i32", unless = _ALIGNED, constant = "{bias}")
-
-def has_db():
-    return scalar("has_db", "i32", unless = _NO_BIAS)
-
-def dropout():
-    """What makes the dropout mask."""
-    return [scalar("has_dropout", "i32", unless = _ALIGNED, constant = "{dropout}")] + [
+        head_dim_scalar("head_dim_qk"),
+        head_dim_scalar("head_dim_vo"),
+        scalar("window_left", "i32", unless = _NOT_CAUSAL),
+        scalar("window_right", "i32", unless = _NOT_CAUSAL),
+        scalar("has_bias", "i32", unless = _ALIGNED, constant = "{bias}"),
+    ] + ([scalar("has_db", "i32", unless = _NO_BIAS)] if db else []) + [
+        scalar("has_dropout", "i32", unless = _ALIGNED, constant = "{dropout}"),
         scalar("dropout_p", "fp32", unless = _NO_DROPOUT),
         tensor("philox_seed", "*i64", unless = _NO_DROPOUT),
         tensor("philox_offset1", "*i64", unless = _NO_DROPOUT),
