@@ -19,5 +19,8 @@ def pytest_test(name, srcs, deps = [], data = [], **kwargs):
         args = ["$(rootpath %s)" % src for src in srcs if src.split("/")[-1].startswith("test_")],
         data = data,
         deps = deps + ["@python_packages//:packages"],
+        # Byte code would be written into the source directories of the packages, where a sandbox lets
+        # it, and Bazel would take them for changed.
+        env = {"PYTHONDONTWRITEBYTECODE": "1"},
         **kwargs
     )
