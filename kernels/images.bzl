@@ -28,8 +28,6 @@ def _triton_images_impl(ctx):
             reports.append(target[OutputGroupInfo].reports)
             for pack in target[DefaultInfo].files.to_list():
                 path = "aotriton.images" + pack.path.split("/aotriton.images")[-1]
-                if ctx.attr.prefix:
-                    path = ctx.attr.prefix + "/" + path
                 image = ctx.actions.declare_file(path)
                 ctx.actions.symlink(output = image, target_file = pack)
                 files.append(image)
@@ -44,7 +42,6 @@ triton_images = rule(
     implementation = _triton_images_impl,
     attrs = {
         "packs": attr.label_list(mandatory = True, cfg = _each_arch, doc = "triton_pack targets."),
-        "prefix": attr.string(doc = "Directory of the package that aotriton.images/ stands in; default: the package itself."),
         "_allowlist_function_transition": attr.label(default = "@bazel_tools//tools/allowlists/function_transition_allowlist"),
     },
     doc = """`aotriton.images/<vendor>-<arch>/<family>/<kernel>.pack` of the platform's arch, or of every arch
