@@ -15,7 +15,7 @@ import math
 import aotriton
 import torch
 
-from tests.gpu import dropout, ledger
+from tests.gpu import calls, dropout, ledger
 from tests.gpu.placing import Placed, generator
 from tests.kernels import reference
 
@@ -37,15 +37,16 @@ class Case:
       varlen: None or (Rows of the queries, Rows of the keys, kind).
       given: tensors by name in place of random ones: anything with a `view`.
       lse_by_sequence: with varlen, logsumexp is (N, Hq, max_seqlen_q) though it need not be.
+      way: which API the calls go through, one of calls.WAYS; may be set anew at any time.
     """
 
     def __init__(self, shape, dtype, *, layouts=None, sm_scale=None, window=None, is_causal=False, bias=False,
                  bias_scale=1.0, scale=1.0, dropout_p=0.0, seed=SEED, offset1=OFFSET1, offset2=OFFSET2,
-                 varlen=None, lse_by_sequence=False, given=None, numbers=0):
+                 varlen=None, lse_by_sequence=False, given=None, way="python", numbers=0):
         b, hq, hk, sq, sk, d, dv = shape
         self.dtype, self.sm_scale, self.window, self.is_causal = dtype, sm_scale, window, is_causal
         self.dropout_p, self.philox = dropout_p, (seed, offset1, offset2)
-        self.layouts, self.varlen = layouts or {}, varlen
+        self.layouts, self.varlen, self.way = layouts or {}, varlen, way
         self.lse_by_sequence = lse_by_sequence or bool(varlen) and varlen[2] == "padded"
         bq = bk = b
         if varlen:
@@ -100,6 +101,13 @@ class Case:
         rows = self.varlen[0]
         return (len(rows.lengths), hq, rows.longest) if self.lse_by_sequence else (hq, sq)
 
+    def scores_shape(self):
+        """Of encoded_softmax."""
+        if not self.varlen:
+            return (*self.shapes["q"][:3], self.shapes["k"][2])
+        rows_q, rows_k, _ = self.varlen
+        return len(rows_q.lengths), self.shapes["q"][1], rows_q.longest, rows_k.longest
+
     # -- the calls
 
     @functools.cached_property
@@ -119,13 +127,18 @@ class Case:
                 options.update(seq_starts_q=rows_q.seq_starts(), seq_starts_k=rows_k.seq_starts())
         return options
 
+    def expressible(self, backend=None):
+        """Whether the API in use has words for this problem (for its backward, where a backend is named)."""
+        return calls.expresses(self.way, window=self.window, is_causal=self.is_causal,
+                               varlen=self.varlen and self.varlen[2], backend=backend)
+
     def run_forward(self, with_lse=True, **more):
         """Calls attn_fwd with poisoned outputs; checks what it may not touch. Sets out and lse."""
         self.out = self._place("out")
         self.lse = Placed(self.lse_shape(), torch.float32)
         with self._untouched(("q", "k", "v", "bias"), {"out": self.out, "lse": self.lse}):
-            aotriton.attn_fwd(self.q.view, self.k.view, self.v.view, out=self.out.view,
-                              logsumexp=self.lse.view if with_lse else False, **self.options, **more)
+            calls.attn_fwd(self.way, self.q.view, self.k.view, self.v.view, out=self.out.view,
+                           logsumexp=self.lse.view if with_lse else False, **self.options, **more)
         return self.out, self.lse
 
     def run_backward(self, backend=None, with_db=False):
@@ -133,8 +146,8 @@ class Case:
         grads = {name: self._place(name) for name in ("dq", "dk", "dv", *(["db"] if with_db else []))}
         with self._untouched(("q", "k", "v", "bias", "do", "out", "lse"), grads):
             names = {"dq": "dq", "dk": "dk", "dv": "dv", "db": "dbias"}
-            aotriton.attn_bwd(self.do.view, self.q.view, self.k.view, self.v.view, self.out.view, self.lse.view,
-                              backend=backend, **{names[name]: one.view for name, one in grads.items()}, **self.options)
+            calls.attn_bwd(self.way, self.do.view, self.q.view, self.k.view, self.v.view, self.out.view, self.lse.view,
+                           backend=backend, **{names[name]: one.view for name, one in grads.items()}, **self.options)
         return grads
 
     @contextlib.contextmanager

@@ -24,9 +24,14 @@ DIFFERENT_DIMS = [0, -3, 8]  # head_dim of V less that of Q
 def both_ways(case, with_db=False):
     """Forward, then each backward, with all checks."""
     case.forward()
-    for backend in BACKENDS:
-        if backend == "split" or max(case.shapes["q"][3], case.shapes["v"][3]) <= FUSED_MAX:
-            case.backward(backend, with_db)
+    for backend in backends_of(case):
+        case.backward(backend, with_db)
+
+
+def backends_of(case):
+    """The backends that take the case and that its API can name."""
+    takes = BACKENDS if max(case.shapes["q"][3], case.shapes["v"][3]) <= FUSED_MAX else ["split"]
+    return [backend for backend in takes if case.expressible(backend)]
 
 
 def test_of(name, shape, dtype, with_db=False, **options):
@@ -58,17 +63,19 @@ def pairs():
         "sm_scale": [None, 0.0, 1.2, -0.3],
     }
     for i, one in enumerate(pairwise.combinations(axes)):
-        yield _pair(i, **one)
+        name, shape, dtype, with_db, options = problem_of(i, **one)
+        yield test_of(f"pair/{name}", shape, dtype, with_db, **options)
 
 
-def _pair(i, dtype, d, window, heads, layouts, seqlens, bias, dropout_p, varlen, dv, sm_scale):
+def problem_of(i, dtype, d, window, heads, layouts, seqlens, bias, dropout_p, varlen, dv, sm_scale):
+    """(name, shape, dtype, whether the gradient of the bias is wanted, Case's other options) of combination i."""
     (hq, hk), (sq, sk), (bias_layout, with_db) = heads, seqlens, bias
     if varlen:  # bias and variable lengths exclude each other
         bias_layout, with_db = None, False
     dv = max(1, min(d + dv, 512))
     if 1.2 in (sm_scale,) and d > 128:
         sm_scale = 0.2  # scores of hundreds say nothing: one key takes all
-    name = (f"pair/{i}-{short(dtype)}-d{d}/{dv}-{window}-h{hq}/{hk}-s{sq}/{sk}-{'.'.join(layouts)}-bias_{bias_layout}"
+    name = (f"{i}-{short(dtype)}-d{d}/{dv}-{window}-h{hq}/{hk}-s{sq}/{sk}-{'.'.join(layouts)}-bias_{bias_layout}"
             f"-p{dropout_p}-{varlen}-scale{sm_scale}")
     # What is written needs distinct elements: k and v may lie at stride 0, dk and dv not.
     plain = {"shared_heads": "bshd", "shared_batch": "wide"}
@@ -79,9 +86,9 @@ def _pair(i, dtype, d, window, heads, layouts, seqlens, bias, dropout_p, varlen,
     if varlen:
         where = {name: layout for name, layout in where.items() if not layout.startswith("shared")}
         rows = (lengths.make(varlen, [sq, 0, 17, 1, 64]), lengths.make(varlen, [sk, 9, 0, 130, 1]), varlen)
-    return test_of(name, (2, hq, hk, sq, sk, d, dv), dtype, with_db, layouts=where, sm_scale=sm_scale,
-                   window=WINDOWS[window], bias=bias_layout is not None, dropout_p=dropout_p, varlen=rows,
-                   lse_by_sequence=bool(varlen) and i % 2 == 0)
+    return name, (2, hq, hk, sq, sk, d, dv), dtype, with_db, {
+        "layouts": where, "sm_scale": sm_scale, "window": WINDOWS[window], "bias": bias_layout is not None,
+        "dropout_p": dropout_p, "varlen": rows, "lse_by_sequence": bool(varlen) and i % 2 == 0}
 
 
 def tests(quick):

@@ -6,6 +6,7 @@ import re
 _worst = {}
 _values = []
 _groups = {}  # tests named "K17/...": {"K17": (passed, all)}
+_same = {}  # (API, API): calls that gave the same bits
 _watched = []  # the largest ratio since each `equals_formula` in progress began
 test = ""  # the name of the running test; the runner sets it
 
@@ -22,6 +23,11 @@ def ratio(op, dtype, output, value):
 def value(case, got, due):
     """Notes a public case: what came out and what is due, both as text."""
     _values.append({"case": case, "got": str(got), "due": str(due)})
+
+
+def same_bits(first, second):
+    """Notes that a forward and its backwards gave the same bits through two APIs."""
+    _same[first, second] = _same.get((first, second), 0) + 1
 
 
 def finished(ok):
@@ -47,16 +53,21 @@ def equals_formula(case, beside=""):
 
 
 def report():
-    """{"ratios": [{"op", "dtype", "output", "worst", "cases", "test"}], "public": [{"case", "got", "due"}]}."""
+    """What the tables print, as plain data.
+
+    {"ratios": [{"op", "dtype", "output", "worst", "cases", "test"}], "public": [{"case", "got", "due"}],
+    "same_bits": [{"first", "second", "problems"}]}.
+    """
     ratios = [{"op": op, "dtype": dtype, "output": output, "worst": worst, "cases": count, "test": name}
               for (op, dtype, output), (count, worst, name) in sorted(_worst.items())]
     groups = [{"case": case, "got": f"{passed} of {count} tests right", "due": "all right"}
               for case, (passed, count) in sorted(_groups.items())]
-    return {"ratios": ratios, "public": [*_values, *groups]}
+    same = [{"first": first, "second": second, "problems": count} for (first, second), count in sorted(_same.items())]
+    return {"ratios": ratios, "public": [*_values, *groups], "same_bits": same}
 
 
 def print_tables():
-    """Prints both tables."""
+    """Prints all tables."""
     found = report()
     if found["ratios"]:
         print(f"\n{'op':<16} {'dtype':<9} {'output':<9} {'worst error / floor':>19} {'cases':>6}  in test")
@@ -66,3 +77,7 @@ def print_tables():
         print("\npublic case: value got | value due")
     for one in found["public"]:
         print(f"{one['case']}: {one['got']} | {one['due']}")
+    if found["same_bits"]:
+        print("\nforward and backwards of a problem give the same bits through two APIs")
+    for one in found["same_bits"]:
+        print(f"{one['first']:<8} {one['second']:<8} {one['problems']:>5} problems")

@@ -55,6 +55,7 @@ def _plain_precision(torch):
 
 def _run_tests(options):
     from tests.gpu import (
+        api_cases,
         backward_cases,
         bias_cases,
         dropout_cases,
@@ -70,8 +71,8 @@ def _run_tests(options):
     )
 
     tests = [
-        *runtime_cases.tests(), *error_cases.tests(), *report_cases.tests(), *forward_cases.tests(options.quick),
-        *dropout_cases.tests(), *bias_cases.tests(), *varlen_cases.tests(), *backward_cases.tests(),
+        *runtime_cases.tests(), *error_cases.tests(), *api_cases.tests(options.quick), *report_cases.tests(),
+        *forward_cases.tests(options.quick), *dropout_cases.tests(), *bias_cases.tests(), *varlen_cases.tests(), *backward_cases.tests(),
         *family_cases.tests(options.quick), *random_cases.tests(options.quick), *upstream_cases.tests(options.quick)]
     begin = time.perf_counter()
     results = runner.run(tests, options.k, options.skip_missing)
