@@ -1,12 +1,13 @@
 """Dropout: the mask is Philox's, the same everywhere, and the caller's offsets are honoured."""
 
 import itertools
+import math
 
 import aotriton
 import numpy
 import torch
 
-from tests.gpu import dropout, ledger
+from tests.gpu import calls, dropout, ledger
 from tests.gpu.attention_case import OFFSET1, OFFSET2, SEED, Case
 from tests.gpu.family_cases import BACKENDS, test_of
 from tests.gpu.forward_cases import DTYPES, short
@@ -115,38 +116,62 @@ def everything_dropped():
 
 
 def r01_graph_capture():
-    """aotriton#40: replays with the offset advanced on the device drop other elements, in the backward the same."""
-    seed, offset = (torch.tensor(number, device=DEVICE) for number in (SEED, OFFSET1))
-    case = Case((2, 4, 2, 143, 143, 64, 64), torch.bfloat16, dropout_p=0.5, offset2=0)
-    case.options.update(philox_seed=seed, philox_offset1=offset)
+    """aotriton#40: a graph of forward and both backwards, replayed with the generator moved on, is as eager calls are."""
+    for way in ("python", "v3", "v3_lazy"):
+        with ledger.equals_formula(f"R01 through {way}", "replays differ, each is its eager calls bit for bit"):
+            _replays(way)
+
+
+def _replays(way):
+    """As a framework captures it: seed and offset lie in device memory, the backward reads what the forward wrote there.
+
+    The graph itself moves the offset on; between replays the caller changes the seed.
+    """
+    shape, dtype, step = (2, 4, 2, 143, 143, 64, 64), torch.bfloat16, 4096 * 143
+    seed, offset, written = (torch.zeros(count, dtype=torch.int64, device=DEVICE) for count in (1, 1, 2))
+    case = Case(shape, dtype, dropout_p=0.5, way=way)
+    given = {name: getattr(case, name) for name in ("q", "k", "v", "do")}
+    forward = {**case.options, "philox_seed": seed, "philox_offset1": offset,
+               "philox_seed_output": written[:1], "philox_offset_output": written[1:]}
+    backward = {**case.options, "philox_seed": written[:1], "philox_offset1": written[1:], "philox_offset2": 0}
     case.run_forward()
-    grads = case.run_backward("split")
-    fused = case.run_backward("fused")
+    grads = {backend: case.run_backward(backend) for backend in BACKENDS}  # loads what the graph needs
     delta = torch.empty_like(case.lse.view)
-    problem = {**case.options}
+    outputs = {"out": case.out, "lse": case.lse,
+               **{f"{name} of {backend}": one for backend, to in grads.items() for name, one in to.items()}}
+
+    def call():
+        calls.attn_fwd(way, case.q.view, case.k.view, case.v.view, out=case.out.view, logsumexp=case.lse.view, **forward)
+        for backend, to in grads.items():
+            calls.attn_bwd(way, case.do.view, case.q.view, case.k.view, case.v.view, case.out.view, case.lse.view,
+                           backend=backend, delta=delta, **{name: one.view for name, one in to.items()}, **backward)
+        offset.add_(step)
+
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        aotriton.attn_fwd(case.q.view, case.k.view, case.v.view, out=case.out.view, logsumexp=case.lse.view, **problem)
-        for backend, to in (("split", grads), ("fused", fused)):
-            aotriton.attn_bwd(case.do.view, case.q.view, case.k.view, case.v.view, case.out.view, case.lse.view,
-                              backend=backend, delta=delta, **{name: one.view for name, one in to.items()}, **problem)
-        offset.add_(4096 * 143)
-    offset.fill_(OFFSET1)
+        call()
     outs = []
-    with ledger.equals_formula("R01", "two replays with the offset advanced differ, each backward has its forward's mask"):
-        for replay in range(2):
-            graph.replay()
-            torch.cuda.synchronize()
-            replayed = Case((2, 4, 2, 143, 143, 64, 64), torch.bfloat16, dropout_p=0.5, offset2=0,
-                            offset1=OFFSET1 + replay * 4096 * 143,
-                            given={name: getattr(case, name) for name in ("q", "k", "v", "do")})
-            replayed.out, replayed.lse = case.out, case.lse
-            replayed.check_forward()
-            replayed.check_backward(grads, "split")
-            replayed.check_backward(fused, "fused")
-            outs.append(case.out.view.clone())
-        assert not torch.equal(*outs), "two replays dropped the same elements"
+    for number, first in ((SEED, OFFSET1), (SEED, OFFSET1 + step), (2**62 + 12345, OFFSET1 + 2 * step), (SEED, 2**40 - 3)):
+        seed.fill_(number)
+        if len(outs) in (0, 3):
+            offset.fill_(first)
+        for one in outputs.values():
+            one.view.fill_(math.nan)
+        written.fill_(-7)
+        graph.replay()
+        torch.cuda.synchronize()
+        assert offset.item() == first + step and written.tolist() == [number, first + OFFSET2], (offset, written)
+        # The same with numbers from the host, checked by float64 and the mask of these numbers.
+        eager = Case(shape, dtype, dropout_p=0.5, seed=number, offset1=first, given=given)
+        eager.forward()
+        due = {"out": eager.out, "lse": eager.lse,
+               **{f"{name} of {backend}": one for backend in BACKENDS for name, one in eager.backward(backend).items()}}
+        for name, one in due.items():
+            assert torch.equal(one.bits(), outputs[name].bits()), f"replay {len(outs)}: {name} differs from the eager call's"
+        outs.append(case.out.view.clone())
+    for one, other in itertools.combinations(outs, 2):
+        assert not torch.equal(one, other), "two replays dropped the same elements"
 
 
 def grid():
