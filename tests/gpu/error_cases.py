@@ -1,5 +1,6 @@
 """Refusals: each names its argument, enqueues nothing, and harms no later call."""
 
+import importlib.util
 import json
 import os
 import pathlib
@@ -220,25 +221,69 @@ def images_folder():
                         or pathlib.Path(library.find_library()).parent / "aotriton.images")
 
 
-def packs():
-    """D04, D11: no pack, a cut pack, a changed pack; then, in the same process, the right one."""
+def _pack(kernel):
+    """Where the library under test has a pack of this GPU, relative to the folder of images."""
     vendor = "nvidia" if torch.version.cuda else "amd"
-    relative = pathlib.Path(f"{vendor}-{aotriton.gpu_arch()}", "flash", "attn_fwd.pack")
-    with tempfile.TemporaryDirectory() as images:
+    return pathlib.Path(f"{vendor}-{aotriton.gpu_arch()}", "flash", f"{kernel}.pack")
+
+
+def _in_child(kernel, contents):
+    """Calls the kernel in a new process while its pack has each of the contents, pairs (name, bytes or None), in turn."""
+    with tempfile.TemporaryDirectory() as folder:
+        images, steps = pathlib.Path(folder, "images"), []
+        for number, (name, content) in enumerate(contents):
+            file = pathlib.Path(folder, f"{number}.pack")
+            if content is not None:
+                file.write_bytes(content)
+            steps.append(f"{name}={'' if content is None else file}")
         done = subprocess.run(
-            [sys.executable, PACK_CHILD, images_folder() / relative, pathlib.Path(images, relative)],
-            env={**os.environ, "AOTRITON_IMAGES": images, "AOTRITON_LIBRARY": library.find_library(),
+            [sys.executable, PACK_CHILD, images / _pack(kernel), *steps],
+            env={**os.environ, "AOTRITON_IMAGES": str(images), "AOTRITON_LIBRARY": library.find_library(),
                  "PYTHONPATH": str(pathlib.Path(aotriton.__file__).parents[1])},
             capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, f"the child ended with {done.returncode}: {done.stderr[-600:]}"
-    steps = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(steps) == 6, steps
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [one["step"] for one in found] == [name for name, _ in contents], found
+    return found
+
+
+def _check_steps(case, kernel, steps):
+    """All but "whole" are refused with a text that names the pack, and write nothing."""
     for step in steps:
         assert step["ok"] == (step["step"] == "whole"), step
-        if not step["ok"]:
-            assert step["status"] and "attn_fwd.pack" in step["text"], step
-            assert step["untouched"], f"out was written: {step}"
-            ledger.value(f"D04 pack {step['step']}", step["text"], "an error that names the pack; outputs untouched")
+        if step["ok"]:
+            ledger.value(f"{case} pack {step['step']}, after all of these", "works", "works")
+            assert not step["untouched"], step
+        else:
+            ledger.value(f"{case} pack {step['step']}", step["text"], "an error that names the pack; outputs untouched")
+            assert step["status"] and f"{kernel}.pack" in step["text"], step
+            assert step["untouched"], f"the output was written: {step}"
+
+
+def d04_packs():
+    """pytorch#194498: no pack, a cut pack, a changed pack; then, in the same process, the right one."""
+    whole = (images_folder() / _pack("attn_fwd")).read_bytes()
+    changed = bytearray(whole)
+    changed[70] ^= 0xFF  # in the section table
+    contents = [("missing", None), ("empty", b""), ("header only", whole[:64]), ("half", whole[: len(whole) // 2]),
+                ("changed", bytes(changed)), ("whole", whole)]
+    _check_steps("D04", "attn_fwd", _in_child("attn_fwd", contents))
+
+
+def d11_module_load_fails():
+    """TensorComprehensions#299: an intact pack whose code objects the GPU's driver refuses; then the right one."""
+    kernel = "debug_simulate_encoded_softmax"  # its pack is small enough to be written anew
+    good = images_folder() / _pack(kernel)
+    # Not by `import tools`: other installed packages may have that name.
+    spec = importlib.util.spec_from_file_location("pack_format", PACK_CHILD.parents[2] / "tools" / "pack" / "format.py")
+    pack_format = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(pack_format)
+    refused_pack = pack_format.read_pack(good)
+    for functional in refused_pack.functionals:
+        for variant in functional.variants:
+            variant.code = b"no code object" + variant.code[14:]
+    contents = [("of no code objects", pack_format.encode(refused_pack)), ("whole", good.read_bytes())]
+    _check_steps("D11", kernel, _in_child(kernel, contents))
 
 
 def tests():
@@ -250,5 +295,6 @@ def tests():
             ("error/sm_scale_inf", _raw(_set("sm_scale", float("inf"))))]
     raw += [(f"error/{name}", _bad_problem(options, words)) for name, options, words in _bad_problems()]
     raw += [(f"error/bwd_{name}", _bad_gradient(*rest)) for name, *rest in _bad_gradients()]
-    functions = [encoded_softmax_refusals, heads_not_a_multiple, null_arguments, good_call_after_bad_ones, packs]
+    functions = [encoded_softmax_refusals, heads_not_a_multiple, null_arguments, good_call_after_bad_ones, d04_packs,
+                 d11_module_load_fails]
     return bad + raw + [(f"error/{one.__name__}", one) for one in functions]

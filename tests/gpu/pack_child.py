@@ -1,4 +1,4 @@
-"""pack_child.py GOOD_PACK PLACE: calls attention while the pack at PLACE is missing, cut, changed, whole.
+"""pack_child.py PLACE STEP=FILE...: calls a kernel while the pack at PLACE is each FILE in turn; without FILE, none.
 
 A process of its own, so that nothing is loaded yet; AOTRITON_IMAGES is already set. Prints one JSON
 line a step: {"step", "ok", "status", "text", "untouched"}.
@@ -6,29 +6,31 @@ line a step: {"step", "ok", "status", "text", "untouched"}.
 
 import json
 import pathlib
+import shutil
 import sys
 
 import aotriton
 import torch
 
 
-def steps(whole):
-    """(name, content of the pack); None: no file."""
-    changed = bytearray(whole)
-    changed[70] ^= 0xFF  # in the section table
-    return [("missing", None), ("empty", b""), ("header only", whole[:64]), ("half", whole[: len(whole) // 2]),
-            ("changed", bytes(changed)), ("whole", whole)]
-
-
-def main(good, place):
+def _call_of(kernel):
+    """(the output, a function that calls the kernel)."""
+    if kernel == "debug_simulate_encoded_softmax":
+        r = torch.full((1, 2, 65, 64), float("nan"), device="cuda", dtype=torch.float16)
+        return r, lambda: aotriton.debug_simulate_encoded_softmax(r, dropout_p=0.5, philox_seed=1, philox_offset1=2)
     q = torch.randn(1, 2, 65, 64, device="cuda", dtype=torch.float16)
     out = torch.full_like(q, float("nan"))
+    return out, lambda: aotriton.attn_fwd(q, q, q, out=out)
+
+
+def main(place, steps):
+    out, call = _call_of(place.stem)
     place.parent.mkdir(parents=True)
-    for name, content in steps(good.read_bytes()):
-        if content is not None:
-            place.write_bytes(content)
+    for name, file in steps:
+        if file:
+            shutil.copyfile(file, place)
         try:
-            aotriton.attn_fwd(q, q, q, out=out)
+            call()
             status, text = 0, ""
         except aotriton.AotritonError as error:
             status, text = error.status, str(error)
@@ -38,4 +40,4 @@ def main(good, place):
 
 
 if __name__ == "__main__":
-    main(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]))
+    main(pathlib.Path(sys.argv[1]), [step.split("=", 1) for step in sys.argv[2:]])
