@@ -16,7 +16,7 @@ import aotriton
 import torch
 
 from tests.gpu import calls, dropout, ledger
-from tests.gpu.placing import Placed, generator
+from tests.gpu.placing import DEVICE, Placed, generator
 from tests.kernels import reference
 
 FORWARD_FACTOR, BACKWARD_FACTOR = 2.0, 3.0
@@ -64,6 +64,7 @@ class Case:
         self.bias = given.get("bias") or (self._place("bias").fill_random(random, bias_scale) if bias else None)
         self.clean = {}  # tensors for the reference, where those of the call hold NaN that is masked off
         self.out = self.lse = None
+        self.counter = torch.zeros(1, dtype=torch.int32, device=DEVICE)
 
     def _place(self, name):
         layout = self.layouts.get(name, "bhsd")
@@ -138,7 +139,8 @@ class Case:
         self.lse = Placed(self.lse_shape(), torch.float32)
         with self._untouched(("q", "k", "v", "bias"), {"out": self.out, "lse": self.lse}):
             calls.attn_fwd(self.way, self.q.view, self.k.view, self.v.view, out=self.out.view,
-                           logsumexp=self.lse.view if with_lse else False, **self.options, **more)
+                           logsumexp=self.lse.view if with_lse else False, counter=self.counter, **self.options, **more)
+        assert self.counter.item() == 0, f"the persistent schedule left its counter at {self.counter.item()}"
         return self.out, self.lse
 
     def run_backward(self, backend=None, with_db=False):

@@ -1,15 +1,18 @@
 """The backward: layouts of dO and of the gradients, determinism, edges, public reports about it."""
 
+import ctypes
+import functools
 import itertools
 import math
+import warnings
 
 import aotriton
 import torch
 
-from tests.gpu import ledger
+from tests.gpu import ledger, lengths
 from tests.gpu.attention_case import Case
 from tests.gpu.checks import View, refused
-from tests.gpu.family_cases import BACKENDS, both_ways, test_of
+from tests.gpu.family_cases import BACKENDS, backends_of, both_ways, test_of
 from tests.gpu.forward_cases import DTYPES, WINDOWS, short
 from tests.gpu.placing import DEVICE, Placed
 
@@ -59,19 +62,19 @@ def s06_dout_last_stride_2():
 
 
 def r07_deterministic():
-    """aotriton#134: 20 runs give the same bits."""
+    """aotriton#134: 20 runs give the same bits, half of them through v3 with its option `deterministic`."""
     for dtype, d, options in itertools.product(
             DTYPES, (64, 72, 128), ({"is_causal": True}, {"bias": True, "dropout_p": 0.5, "layouts": {"bias": "share01"}})):
         case = Case((2, 8, 2, 523, 587, d, d), dtype, **options)
         case.run_forward()
         for backend in BACKENDS:
             first = case.run_backward(backend, case.bias is not None)
-            for _ in range(19):
+            for case.way in ("python", "v3") * 10:
                 again = case.run_backward(backend, case.bias is not None)
                 for name, one in first.items():
                     assert torch.equal(one.bits(), again[name].bits()), (
                         f"{backend} {short(dtype)} d{d}: {name} differs between runs")
-    ledger.value("R07", "20 runs bit-equal", "20 runs bit-equal")
+    ledger.value("R07", "20 runs bit-equal, both backends", "20 runs bit-equal")
 
 
 def k01_each_tensor_its_own_layout():
@@ -112,7 +115,17 @@ def k11_rows_without_keys():
     """pytorch#103749: bottom-right causal with more queries than keys."""
     with ledger.equals_formula("K11 Sq > Sk bottom-right", "masked rows Out 0, LSE +inf, dQ 0"):
         for (sq, sk), dtype, d in itertools.product(((337, 143), (65, 1), (300, 64)), DTYPES, (64, 72)):
-            both_ways(Case((2, 4, 2, sq, sk, d, d), dtype, window=WINDOWS["causal_bottom_right"]))
+            # Gaps of NaN behind the rows of Out and dQ: what a masked tile writes past head_dim shows there.
+            both_ways(Case((2, 4, 2, sq, sk, d, d), dtype, window=WINDOWS["causal_bottom_right"],
+                           layouts={"out": "padded", "dq": "padded"}))
+
+
+def more_tiles_than_workgroups():
+    """aotriton#235: masked tiles before live ones, in more tiles than the GPU runs at once, through each API."""
+    for dtype, way in itertools.product((torch.float16, BF16), ("python", "v2", "v3")):
+        window = {"window": WINDOWS["causal_bottom_right"]} if way != "v2" else {"is_causal": True}
+        sq, sk = (1100, 200) if way != "v2" else (200, 1100)
+        both_ways(Case((6, 24, 8, sq, sk, 64, 64), dtype, way=way, **window))
 
 
 def v05_empty():
@@ -121,6 +134,45 @@ def v05_empty():
         for is_causal, bias in itertools.product((False, True), (False, True)):
             both_ways(Case((b, 3, 3, sq, sk, 64, 64), BF16, is_causal=is_causal, bias=bias), bias)
     ledger.value("V05", "no launch fails; Sk=0: Out 0, LSE +inf, dQ 0; Sq=0: dK, dV 0", "the same")
+
+
+def v05_launches():
+    """What has no element to write launches nothing; else each backend what its description says."""
+    if torch.version.hip:
+        # The graph belongs to whichever copy of the runtime torch has loaded. The fake runtime counts
+        # there (tests/dispatch/api_test.cc, EmptyOutputSucceedsAndLaunchesNothing).
+        ledger.value("V05 launches", "not counted on AMD", "0 for an empty output")
+        return
+    got = {}
+    for b, sq, sk in ((2, 65, 65), (0, 65, 65), (2, 0, 0), (2, 65, 0), (2, 0, 65)):
+        case = Case((b, 3, 3, sq, sk, 64, 64), BF16)
+        case.run_forward()
+        grads = {backend: case.run_backward(backend) for backend in BACKENDS}
+        q, k, v, do, out, lse = (getattr(case, name).view for name in ("q", "k", "v", "do", "out", "lse"))
+        delta = torch.empty_like(lse)
+        counts = [_graph_nodes(lambda: aotriton.attn_fwd(q, k, v, out=out, logsumexp=lse))]
+        for backend, to in grads.items():
+            to = {name: one.view for name, one in to.items()}
+            counts.append(_graph_nodes(
+                lambda: aotriton.attn_bwd(do, q, k, v, out, lse, backend=backend, delta=delta, **to)))
+        got[b, sq, sk] = counts
+    ledger.value("V05 launches", f"forward, split, fused by (B, Sq, Sk): {got}", "0 for an empty output")
+    assert got[2, 65, 65] == [1, 3, 1], got
+    assert got[0, 65, 65] == got[2, 0, 0] == [0, 0, 0], got
+    assert got[2, 0, 65][0] == 0, got
+
+
+def _graph_nodes(call):
+    """How many nodes the graph of a call has."""
+    graph = torch.cuda.CUDAGraph(keep_graph=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of an empty graph
+        with torch.cuda.graph(graph):
+            call()
+    count = ctypes.c_size_t()
+    status = ctypes.CDLL("libcuda.so.1").cuGraphGetNodes(ctypes.c_void_p(graph.raw_cuda_graph()), None, ctypes.byref(count))
+    assert status == 0, f"cuGraphGetNodes gives {status}"
+    return count.value
 
 
 def masked_nan():
@@ -185,23 +237,39 @@ def offsets_past_32_bits():
             case.check_backward(grads, backend)
 
 
+def _k17(dtype, d):
+    """exllamav3#316, vllm#4127: what lies past each row is NaN; two runs give the same bits."""
+    case = Case((1, 2, 2, 143, 150, d, d), dtype, is_causal=True,
+                layouts=dict.fromkeys(("q", "k", "v", "out", "do", "dq", "dk", "dv"), "padded"))
+    both_ways(case)
+    first = case.out, case.lse
+    for one, other in zip(first, case.run_forward()):
+        assert torch.equal(one.bits(), other.bits()), "two forwards differ"
+    for backend in backends_of(case):
+        first, second = case.run_backward(backend), case.run_backward(backend)
+        assert all(torch.equal(one.bits(), second[name].bits()) for name, one in first.items()), f"two {backend} differ"
+
+
 def lists():
     extreme = [(2**31 - 1, 2**31 - 1), (2**31 - 1, 0), (0, 2**31 - 1), (-(2**31 - 10), 5), (5, -(2**31 - 10))]
     for window in extreme:
         yield test_of(f"backward/window-{window}", (1, 2, 2, 143, 337, 64, 64), torch.float16, window=window)
-    for (sq, sk), window in itertools.product([(1, 1063), (1063, 1), (1, 127), (2, 3)],
+    for (sq, sk), window in itertools.product([(143, 337), (337, 143), (1, 1063), (1063, 1), (1, 127), (2, 3)],
                                               ("full", "causal", "causal_bottom_right")):
         yield test_of(f"K13/backward-s{sq}-{sk}-{window}", (1, 2, 1, sq, sk, 64, 64), BF16, window=WINDOWS[window])
     for d in (16, 24, 40, 48, 72, 80, 88, 96, 104, 160, 192, 224, 256, 512):
         for dtype in DTYPES:
-            yield test_of(f"K17/{short(dtype)}-d{d}", (1, 2, 2, 143, 150, d, d), dtype, is_causal=True,
-                          layouts=dict.fromkeys(("q", "k", "v", "out", "do", "dq", "dk", "dv"), "padded"))
+            yield f"K17/{short(dtype)}-d{d}", functools.partial(_k17, dtype, d)
     for dtype in DTYPES:
         yield test_of(f"K12/{short(dtype)}", (1, 2, 2, 512, 1063, 128, 128), dtype, window=(-400, 500))
+        # The first tiles of keys masked and then rows without any; a sequence without keys, one without rows.
+        yield test_of(f"K12/{short(dtype)}-lengths", (4, 4, 2, 0, 0, 64, 64), dtype, window=(-130, 300),
+                      varlen=(lengths.compact([300, 64, 200, 0]), lengths.compact([400, 0, 7, 50]), "compact"))
 
 
 def tests():
     functions = [s06_dout_of_sum, s06_dout_last_stride_2, r07_deterministic, k01_each_tensor_its_own_layout,
-                 k05_huge_equal_scores, k18_head_dims, k11_rows_without_keys, v05_empty, masked_nan, default_backend,
-                 many_heads, offsets_past_32_bits]
+                 k05_huge_equal_scores, k18_head_dims, k11_rows_without_keys,
+                 more_tiles_than_workgroups, v05_empty, v05_launches, masked_nan,
+                 default_backend, many_heads, offsets_past_32_bits]
     return [*[(f"backward/{one.__name__}", one) for one in functions], *lists()]

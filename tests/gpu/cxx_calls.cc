@@ -42,6 +42,9 @@ T2 RowNumbers(const aotriton_tensor& t) {
   return T2(reinterpret_cast<intptr_t>(t.data), {heads, rows}, {rows, 1}, static_cast<DType>(t.dtype));
 }
 
+// The counter of the persistent schedule, an int32 in device memory; may be null.
+T0 Counter(int32_t* counter) { return T0(reinterpret_cast<intptr_t>(counter), aotriton::kInt32); }
+
 T0 Scalar(const uint64_t* number) { return T0(reinterpret_cast<intptr_t>(number), aotriton::kUInt64); }
 
 aotriton::Stream ToStream(void* stream) { return aotriton::Stream(static_cast<hipStream_t>(stream)); }
@@ -106,6 +109,7 @@ v3::attn_bwd_params BackwardParams(const aotriton_attn_bwd_args& args) {
 int32_t V3Backward(const v3::attn_bwd_params& params, int32_t backend, void* stream) {
   v3::attn_options options;
   options.force_backend_index = backend - 1;  // AOTRITON_BWD_DEFAULT is 0, and -1 here
+  options.deterministic = true;
   return v3::attn_bwd(params, v3::attn_bwd_params::kVersion, ToStream(stream), &options);
 }
 
@@ -129,7 +133,7 @@ EXPORT int32_t c_attn_bwd(const aotriton_attn_bwd_args* caller, void* stream) {
   return aotriton_attn_bwd(&args, stream);
 }
 
-EXPORT int32_t v2_attn_fwd(const aotriton_attn_fwd_args* args, const aotriton_tensor* encoded_softmax, void* stream) {
+EXPORT int32_t v2_attn_fwd(const aotriton_attn_fwd_args* args, const aotriton_tensor* encoded_softmax, int32_t* counter, void* stream) {
   const auto& a = *args;
   if (!V2Expresses(a)) return kInexpressible;
   const auto offset2 = static_cast<int64_t>(a.philox_offset2);
@@ -139,11 +143,12 @@ EXPORT int32_t v2_attn_fwd(const aotriton_attn_fwd_args* args, const aotriton_te
         View<4>(a.q), View<4>(a.k), View<4>(a.v), View<4>(a.bias), View<1>(a.cu_seqlens_q), View<1>(a.cu_seqlens_k), a.max_seqlen_q,
         a.max_seqlen_k, a.sm_scale, RowNumbers(a.logsumexp), View<4>(a.out), a.dropout_p, Scalar(a.philox_seed),
         Scalar(a.philox_offset1), offset2, Scalar(a.philox_seed_output), Scalar(a.philox_offset_output), View<4>(*encoded_softmax),
-        is_causal, T0(), ToStream(stream));
+        is_causal, Counter(counter), ToStream(stream));
   }
   return v2::attn_fwd(View<4>(a.q), View<4>(a.k), View<4>(a.v), View<4>(a.bias), a.sm_scale, RowNumbers(a.logsumexp), View<4>(a.out),
                       a.dropout_p, Scalar(a.philox_seed), Scalar(a.philox_offset1), offset2, Scalar(a.philox_seed_output),
-                      Scalar(a.philox_offset_output), View<4>(*encoded_softmax), is_causal, T0(), ToStream(stream));
+                      Scalar(a.philox_offset_output), View<4>(*encoded_softmax), is_causal, Counter(counter),
+                      ToStream(stream));
 }
 
 // The default is here what it is for the C ABI: split if there is a delta.
@@ -176,12 +181,13 @@ EXPORT int32_t v2_debug_simulate_encoded_softmax(const aotriton_tensor* r, float
   return v2::debug_simulate_encoded_softmax(View<4>(*r), dropout_p, Scalar(seed), Scalar(offset1), offset2, ToStream(stream));
 }
 
-EXPORT int32_t v3_attn_fwd(const aotriton_attn_fwd_args* args, const aotriton_tensor* encoded_softmax, void* stream) {
+EXPORT int32_t v3_attn_fwd(const aotriton_attn_fwd_args* args, const aotriton_tensor* encoded_softmax, int32_t* counter, void* stream) {
   v3::attn_fwd_params params;
   FillCommon(*args, &params);
   params.philox_seed_output = Scalar(args->philox_seed_output);
   params.philox_offset_output = Scalar(args->philox_offset_output);
   params.encoded_softmax = View<4>(*encoded_softmax);
+  params.persistent_atomic_counter = Counter(counter);
   return v3::attn_fwd(params, v3::attn_fwd_params::kVersion, ToStream(stream));
 }
 

@@ -129,10 +129,10 @@ def _replays(way):
     """
     shape, dtype, step = (2, 4, 2, 143, 143, 64, 64), torch.bfloat16, 4096 * 143
     seed, offset, written = (torch.zeros(count, dtype=torch.int64, device=DEVICE) for count in (1, 1, 2))
-    case = Case(shape, dtype, dropout_p=0.5, way=way)
+    case = Case(shape, dtype, is_causal=True, dropout_p=0.5, way=way)
     given = {name: getattr(case, name) for name in ("q", "k", "v", "do")}
     forward = {**case.options, "philox_seed": seed, "philox_offset1": offset,
-               "philox_seed_output": written[:1], "philox_offset_output": written[1:]}
+               "philox_seed_output": written[:1], "philox_offset_output": written[1:], "counter": case.counter}
     backward = {**case.options, "philox_seed": written[:1], "philox_offset1": written[1:], "philox_offset2": 0}
     case.run_forward()
     grads = {backend: case.run_backward(backend) for backend in BACKENDS}  # loads what the graph needs
@@ -163,7 +163,7 @@ def _replays(way):
         torch.cuda.synchronize()
         assert offset.item() == first + step and written.tolist() == [number, first + OFFSET2], (offset, written)
         # The same with numbers from the host, checked by float64 and the mask of these numbers.
-        eager = Case(shape, dtype, dropout_p=0.5, seed=number, offset1=first, given=given)
+        eager = Case(shape, dtype, is_causal=True, dropout_p=0.5, seed=number, offset1=first, given=given)
         eager.forward()
         due = {"out": eager.out, "lse": eager.lse,
                **{f"{name} of {backend}": one for backend in BACKENDS for name, one in eager.backward(backend).items()}}

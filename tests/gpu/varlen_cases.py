@@ -49,6 +49,15 @@ def tenth_empty():
                         dropout_p=(0.0, 0.5)[seed // 2], numbers=seed))
 
 
+def upstream_lists():
+    """As upstream draws them: 1 to 21 sequences of 1 to 1024 rows, with and without dropout, GQA."""
+    for count, kind in itertools.product((1, 6, 11, 16, 21), KINDS):
+        rng = random.Random(count)
+        lens = [[rng.randint(1, 1024) for _ in range(count)] for _ in range(2)]
+        both_ways(_case((count, 5, 5, 0, 0, 64, 64) if count % 2 else (count, 10, 2, 0, 0, 64, 64), DTYPES[count % 3], lens,
+                        kind, is_causal=kind != "padded", dropout_p=0.5 if count % 2 else 0.0, numbers=count))
+
+
 def max_seqlens_unknown():
     """0 for max_seqlen: the tensor's size serves."""
     for kind in KINDS:
@@ -57,6 +66,13 @@ def max_seqlens_unknown():
             case.lse_shape = lambda: case.shapes["q"][:3]
         case.options.update(max_seqlen_q=0, max_seqlen_k=0)
         both_ways(case)
+
+
+def last_sequence_masked():
+    """A masked tile longer than its sequence keeps to it: nothing lies behind the last one but the end of logsumexp."""
+    for kind, window, keys in itertools.product(("compact", "strided"), ("nothing", "causal_bottom_right"), (0, 5)):
+        for dtype in DTYPES:
+            both_ways(_case((3, 4, 2, 0, 0, 72, 72), dtype, ([64, 200, 37], [80, 80, keys]), kind, window=WINDOWS[window]))
 
 
 def same_as_alone():
@@ -109,6 +125,6 @@ def v03_without_a_window():
 
 
 def tests():
-    functions = [tenth_empty, max_seqlens_unknown, same_as_alone, v02_layouts_of_lse, v03_empty_sequences,
+    functions = [tenth_empty, max_seqlens_unknown, last_sequence_masked, upstream_lists, same_as_alone, v02_layouts_of_lse, v03_empty_sequences,
                  v03_without_a_window]
     return [*grid(), *[(f"varlen/{one.__name__}", one) for one in functions]]
