@@ -12,7 +12,8 @@ from tests.gpu.family_cases import BIASES, DIFFERENT_DIMS, SEQLENS, backends_of,
 from tests.gpu.forward_cases import DTYPES, LAYOUTS
 from tests.gpu.placing import DEVICE, Placed
 
-# v2 can say less than v3: a combination of its own list is made in every way, one of v3's in all others.
+# v2 can say less than v3: each combination of its list is made in every way, each of v3's in every other
+# way and, where it has words for it, through v2.
 _BOTH = {
     "dtype": DTYPES, "heads": [(2, 2), (16, 8), (10, 2), (4, 1)], "layouts": LAYOUTS, "seqlens": SEQLENS, "bias": BIASES,
     "dropout_p": [0.0, 0.5], "dv": DIFFERENT_DIMS, "sm_scale": [None, 1.2, 0.0],

@@ -4,8 +4,8 @@ import contextlib
 import re
 
 # The rows of public reports that a GPU can show.
-PUBLIC = ("D02", "D04", "D10", "D11", "K05", "K07", "K10", "K11", "K12", "K13", "K17", "K18", "K23", "R01", "R07", "S06",
-          "V02", "V03", "V05")
+PUBLIC = ("D02", "D04", "D10", "D11", "D13", "K05", "K07", "K10", "K11", "K12", "K13", "K17", "K18", "K23", "R01", "R07",
+          "S06", "V02", "V03", "V05")
 
 _worst = {}
 _values = []

@@ -3,14 +3,21 @@
 These run first: then their variants are not loaded yet, and loading is part of what they try.
 """
 
+import ctypes
+import math
+import pathlib
+import shutil
+import tempfile
 import threading
 
 import aotriton
 import torch
+from aotriton import attention, library
 
 from tests.gpu import ledger
 from tests.gpu.attention_case import Case
 from tests.gpu.checks import compare
+from tests.gpu.error_cases import images_folder
 from tests.gpu.family_cases import both_ways
 from tests.gpu.placing import DEVICE, random_qkv
 
@@ -196,6 +203,33 @@ def two_devices():
     ledger.value("D02", "right on both", "right on both")
 
 
+def d13_two_copies():
+    """TransformerEngine#110: a second library in the process; in turn, each does its own calls right."""
+    with tempfile.TemporaryDirectory() as folder:
+        second = pathlib.Path(folder, library.LIBRARY_NAME)
+        shutil.copyfile(library.find_library(), second)
+        pathlib.Path(folder, "aotriton.images").symlink_to(images_folder().resolve())
+        first, second = library.load(), ctypes.CDLL(str(second))
+        for name in ("aotriton_attn_fwd", "aotriton_attn_bwd"):
+            function = getattr(second, name)
+            function.restype, function.argtypes = getattr(first, name).restype, getattr(first, name).argtypes
+            addresses = {ctypes.cast(getattr(one, name), ctypes.c_void_p).value for one in (first, second)}
+            assert len(addresses) == 2, "the second library is the first one"
+        case = Case((2, 4, 2, 143, 337, 64, 64), torch.bfloat16, is_causal=True)
+        case.forward()
+        due = case.backward("split")
+        q, k, v, do = (getattr(case, name).view for name in ("q", "k", "v", "do"))
+        for one in (second, first, second):
+            like = [getattr(case, name).view for name in ("out", "lse", "q", "k", "v")]
+            out, lse, *grads = (torch.full_like(one, math.nan) for one in like)
+            attention._Forward(q, k, v, out, lse, None, None, None, **case.options).run(one.aotriton_attn_fwd)
+            attention._Backward(do, q, k, v, out, lse, "split", *grads, False, None, None, **case.options).run(
+                one.aotriton_attn_bwd)
+            assert torch.equal(out, case.out.view) and torch.equal(lse, case.lse.view)
+            assert all(torch.equal(got, due[name].view) for got, name in zip(grads, ("dq", "dk", "dv")))
+    ledger.value("D13 two copies of the library", "the same bits, in turn", "no clash")
+
+
 def arch_and_version():
     assert len(aotriton.version().split(".")) == 3, aotriton.version()
     arch = aotriton.gpu_arch()
@@ -212,5 +246,5 @@ def arch_and_version():
 def tests():
     functions = [graph_capture_after_prepare, backward_graph_capture_after_prepare, threads, backward_threads,
                  last_error_is_the_threads_own, streams, stream_order, deterministic, two_devices,
-                 arch_and_version]
+                 d13_two_copies, arch_and_version]
     return [(f"runtime/{one.__name__}", one) for one in functions]
