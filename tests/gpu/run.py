@@ -53,7 +53,8 @@ def _plain_precision(torch):
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
 
 
-def _run_tests(options):
+def all_tests(quick):
+    """Every test, (name, function), in the order of the run."""
     from tests.gpu import (
         api_cases,
         backward_cases,
@@ -64,18 +65,22 @@ def _run_tests(options):
         forward_cases,
         random_cases,
         report_cases,
-        runner,
         runtime_cases,
         upstream_cases,
         varlen_cases,
     )
 
-    tests = [
-        *runtime_cases.tests(), *error_cases.tests(), *api_cases.tests(options.quick), *report_cases.tests(),
-        *forward_cases.tests(options.quick), *dropout_cases.tests(), *bias_cases.tests(), *varlen_cases.tests(), *backward_cases.tests(),
-        *family_cases.tests(options.quick), *random_cases.tests(options.quick), *upstream_cases.tests(options.quick)]
+    return [
+        *runtime_cases.tests(), *error_cases.tests(), *api_cases.tests(quick), *report_cases.tests(),
+        *forward_cases.tests(quick), *dropout_cases.tests(), *bias_cases.tests(), *varlen_cases.tests(),
+        *backward_cases.tests(), *family_cases.tests(quick), *random_cases.tests(quick), *upstream_cases.tests(quick)]
+
+
+def _run_tests(options):
+    from tests.gpu import runner
+
     begin = time.perf_counter()
-    results = runner.run(tests, options.k, options.skip_missing)
+    results = runner.run(all_tests(options.quick), options.k, options.skip_missing)
     print(f"tests took {time.perf_counter() - begin:.0f} s")
     return results, runner.summary(results)
 
