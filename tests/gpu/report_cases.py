@@ -132,7 +132,7 @@ def _noted(function):
     """The test, whose worst ratio goes to the table of public cases, those of a public report under its id."""
     words = function.__name__.split("_")
     if words[0][1:].isdigit():
-        words = [words[0].upper(), "forward:", *words[1:]]
+        words = [words[0].upper(), "forward", *words[1:]]
 
     def test():
         with ledger.equals_formula(" ".join(words)):
