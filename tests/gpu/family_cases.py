@@ -3,8 +3,6 @@
 import itertools
 import zlib
 
-import torch
-
 from tests.gpu import lengths, pairwise
 from tests.gpu.attention_case import Case
 from tests.gpu.forward_cases import DTYPES, HEADS, LAYOUTS, WINDOWS, short
@@ -43,7 +41,7 @@ def test_of(name, shape, dtype, with_db=False, **options):
 
 def variants():
     """Tensors that keep all alignment promises: each variant compiled for them runs."""
-    names = itertools.product((torch.float16, torch.bfloat16), HEAD_DIMS, (0, 1), (0, 1), (0, 1))
+    names = itertools.product(DTYPES, HEAD_DIMS, (0, 1), (0, 1), (0, 1))
     for i, (dtype, d, causal, bias, dropped) in enumerate(names):
         hq, hk = HEADS[i % len(HEADS)]
         sq, sk = SEQLENS[i % len(SEQLENS)]
