@@ -10,10 +10,10 @@
 
 namespace {
 
-using aotriton::DType;
-using aotriton::TensorView;
-namespace v2 = aotriton::v2::flash;
-namespace v3 = aotriton::v3::flash;
+using AOTRITON_NS::DType;
+using AOTRITON_NS::TensorView;
+namespace v2 = AOTRITON_NS::v2::flash;
+namespace v3 = AOTRITON_NS::v3::flash;
 using T0 = TensorView<0>;
 using T1 = TensorView<1>;
 using T2 = TensorView<2>;
@@ -35,7 +35,7 @@ TensorView<Rank> View(const aotriton_tensor& t) {
 
 // Logsumexp or delta, (..., head, row) or (head, row), as (... * head, row).
 T2 RowNumbers(const aotriton_tensor& t) {
-  if (t.data == nullptr) return T2::get_null_tensor(aotriton::kFloat32);
+  if (t.data == nullptr) return T2::get_null_tensor(AOTRITON_NS::kFloat32);
   uint64_t heads = 1;
   for (int i = 0; i + 1 < t.rank; ++i) heads *= static_cast<uint64_t>(t.sizes[i]);
   const auto rows = static_cast<uint64_t>(t.sizes[t.rank - 1]);
@@ -43,11 +43,11 @@ T2 RowNumbers(const aotriton_tensor& t) {
 }
 
 // The counter of the persistent schedule, an int32 in device memory; may be null.
-T0 Counter(int32_t* counter) { return T0(reinterpret_cast<intptr_t>(counter), aotriton::kInt32); }
+T0 Counter(int32_t* counter) { return T0(reinterpret_cast<intptr_t>(counter), AOTRITON_NS::kInt32); }
 
-T0 Scalar(const uint64_t* number) { return T0(reinterpret_cast<intptr_t>(number), aotriton::kUInt64); }
+T0 Scalar(const uint64_t* number) { return T0(reinterpret_cast<intptr_t>(number), AOTRITON_NS::kUInt64); }
 
-aotriton::Stream ToStream(void* stream) { return aotriton::Stream(static_cast<hipStream_t>(stream)); }
+AOTRITON_NS::Stream ToStream(void* stream) { return AOTRITON_NS::Stream(static_cast<hipStream_t>(stream)); }
 
 // v2 knows two windows, none and causal, and two layouts of the sequences.
 template <typename Args>
@@ -221,9 +221,9 @@ struct GpuAnswers {
 
 EXPORT void ask_about_gpu(void* stream, GpuAnswers* answers) {
   const auto handle = static_cast<hipStream_t>(stream);
-  answers->gpu = aotriton::getGpuFromStream(handle);
+  answers->gpu = AOTRITON_NS::getGpuFromStream(handle);
   answers->check_gpu = v2::check_gpu(handle);
-  answers->is_experimental = aotriton::isArchExperimentallySupported(handle);
-  answers->is_tech_preview = aotriton::isArchTechPreview(handle);
-  answers->multiprocessors = aotriton::getMultiProcessorCount(handle);
+  answers->is_experimental = AOTRITON_NS::isArchExperimentallySupported(handle);
+  answers->is_tech_preview = AOTRITON_NS::isArchTechPreview(handle);
+  answers->multiprocessors = AOTRITON_NS::getMultiProcessorCount(handle);
 }
