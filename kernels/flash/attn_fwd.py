@@ -72,7 +72,7 @@ def attend(
             if GENERAL:
                 bias_ok = bias_ok & (has_bias != 0)
             bias = load_bias(B + start_64 * stride_bn, rows, offs_n, stride_bm, stride_bn, bias_ok)
-        s = scores(dot_pieces(q, k, HEAD_DIM), scale, bias)  # [BLOCK_M, BLOCK_N]
+        s = scores(dot_pieces(q, k), scale, bias)  # [BLOCK_M, BLOCK_N]
         if MASKED:
             keep = (keys[None, :] >= row_first) & (keys[None, :] < row_end)
             s = tl.where(keep, s, float("-inf"))
@@ -85,7 +85,7 @@ def attend(
                 p = tl.where(keep_tile(seed, counters, start, threshold, BLOCK_N), p, 0.0)
         v = load_pieces(V + start_64 * stride_vn, offs_n, stride_vn, in_tile, head_dim_vo,
                         HEAD_DIM, MASKED, GENERAL)  # [BLOCK_N, HEAD_DIM]
-        acc = accumulate_pieces(acc, alpha, p.to(V.dtype.element_ty), v, HEAD_DIM)
+        acc = accumulate_pieces(acc, alpha, p.to(V.dtype.element_ty), v)
         m = m_new
     return acc, l, m
 
@@ -191,7 +191,7 @@ def attn_fwd(
 
     m = tl.full([BLOCK_M], LOWEST, dtype=tl.float32)
     l = tl.zeros([BLOCK_M], dtype=tl.float32)
-    acc = zero_pieces(BLOCK_M, HEAD_DIM)  # [BLOCK_M, HEAD_DIM]
+    acc = zero_pieces(BLOCK_M, HEAD_DIM, Q.dtype.element_ty)  # [BLOCK_M, HEAD_DIM]
     arguments = (q, K, V, B, stride_kn, stride_vn, stride_bm, stride_bn, scale, rows, row_ok,
                  row_first, row_end, tile_first, tile_end, head_dim_qk, head_dim_vo, has_bias, has_dropout,
                  seed, counters, threshold)
@@ -205,7 +205,7 @@ def attn_fwd(
 
     # A row that kept no key: Out 0, logsumexp +inf.
     empty = l == 0.0
-    acc = scale_pieces(acc, (out_scale / tl.where(empty, 1.0, l))[:, None], HEAD_DIM)
+    acc = scale_pieces(acc, (out_scale / tl.where(empty, 1.0, l))[:, None])
     store_pieces(Out, rows, stride_om, row_ok, head_dim_vo, acc, HEAD_DIM, GENERAL)
     lse = tl.where(empty, float("inf"), logsumexp(m, l, BIAS) * lse_unit(lse_scale, BIAS))
     tl.store(L + rows, lse, mask=row_ok & (store_lse != 0))
