@@ -44,6 +44,8 @@ enum Value : uint8_t {
   kLseScale,
   kLseCompact,
   kStoreLse,
+  kNumSequences,
+  kPersistentCounter,
   kGlobalScratch, kProfileScratch,
   kValueCount,
 };

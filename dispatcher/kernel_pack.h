@@ -17,6 +17,7 @@ namespace aotriton::dispatcher {
 
 enum KernelId : uint8_t {
   kAttnFwd,
+  kAttnFwdPersistent,
   kBwdPreprocess,
   kBwdDkdv,
   kBwdDq,
@@ -35,6 +36,7 @@ struct Kernel {
   uint8_t axes;         // bits 1 << Axis
   bool has_tiles_of_q;  // a program for each BLOCK_M rows of each head of q
   bool has_tiles_of_k;  // and for each BLOCK_N rows of each head of k
+  bool is_persistent;   // or as many as run at once, if these are fewer
 };
 extern const Kernel kKernels[kKernelCount];
 
@@ -51,6 +53,9 @@ class KernelPack {
   // Refuses a pack that belongs to another library, kernel, vendor or arch: kInvalidImage.
   static Status Bind(std::shared_ptr<const Pack> pack, KernelId kernel, const std::string& vendor, const std::string& arch,
                      std::shared_ptr<const KernelPack>* bound);
+
+  // Whether the pack has a functional for exactly this head_dim. Of a kernel without the axis layout.
+  bool Has(const Choice& choice) const;
 
   // Appends the kernel's launch to `plan`; none if it has no program.
   Status Add(const Choice& choice, const Extents& extents, const Values& values, Plan* plan) const;

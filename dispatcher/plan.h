@@ -29,6 +29,7 @@ struct Launch {
   uint32_t grid = 0;  // one-dimensional
   uint32_t threads = 0;
   uint32_t shared = 0;
+  bool is_persistent = false;  // the grid is at most as many work groups as run at once
   int argument_count = 0;
   Argument arguments[kMaxArguments];  // the first argument_count are set
 };

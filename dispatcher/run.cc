@@ -1,5 +1,7 @@
 #include "dispatcher/run.h"
 
+#include <algorithm>
+
 #include "dispatcher/backends.h"
 #include "dispatcher/functions.h"
 #include "dispatcher/gpus.h"
@@ -18,13 +20,24 @@ Status Carry(const Plan& plan, const StreamPlace& where, void* stream, Goal goal
     if (!status.ok()) return status;
   }
   if (goal == Goal::kPrepare) return Status();
+  uint32_t grids[Plan::kMaxLaunches];
+  for (int i = 0; i < plan.launch_count; ++i) {
+    const Launch& launch = plan.launches[i];
+    grids[i] = launch.grid;
+    if (!launch.is_persistent) continue;
+    uint32_t at_once = 0;  // on one multiprocessor
+    Status status = where.driver->ActiveWorkGroups(functions[i], launch.threads, launch.shared, &at_once);
+    if (!status.ok()) return status;
+    const auto multiprocessors = static_cast<uint32_t>(where.gpu->info().multiprocessors);
+    grids[i] = std::min(launch.grid, std::max(at_once * multiprocessors, 1u));
+  }
   for (int i = 0; i < plan.launch_count; ++i) {
     const Launch& launch = plan.launches[i];
     void* arguments[Launch::kMaxArguments];
     for (int a = 0; a < launch.argument_count; ++a) {
       arguments[a] = const_cast<void*>(static_cast<const void*>(&launch.arguments[a].value));
     }
-    Status status = where.driver->Launch(functions[i], {launch.grid, launch.threads, launch.shared}, arguments, stream);
+    Status status = where.driver->Launch(functions[i], {grids[i], launch.threads, launch.shared}, arguments, stream);
     if (!status.ok()) return status;
   }
   return Status();
@@ -32,11 +45,12 @@ Status Carry(const Plan& plan, const StreamPlace& where, void* stream, Goal goal
 
 // All packs of a call are found before its plan is begun, and the plan is whole before anything is loaded.
 Status MakePlan(const AttnFwd& op, Gpu* gpu, Plan* plan) {
-  const KernelPack *forward = nullptr, *mask = nullptr;
+  const KernelPack *forward = nullptr, *persistent = nullptr, *mask = nullptr;
   const bool has_mask = op.encoded_softmax.data != nullptr;
   Status status = gpu->Find(kAttnFwd, &forward);
+  if (status.ok() && WantsPersistent(op)) status = gpu->Find(kAttnFwdPersistent, &persistent);
   if (status.ok() && has_mask) status = gpu->Find(kDebugSimulateEncodedSoftmax, &mask);
-  if (status.ok()) status = PlanAttnFwd(op, *forward, plan);
+  if (status.ok()) status = PlanAttnFwd(op, *forward, persistent, plan);
   if (status.ok() && has_mask) status = PlanEncodedSoftmax({op.encoded_softmax, op.dropout}, *mask, plan);
   return status;
 }

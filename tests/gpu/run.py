@@ -61,6 +61,7 @@ def _run_tests(options):
         error_cases,
         family_cases,
         forward_cases,
+        persistent_cases,
         random_cases,
         report_cases,
         runner,
@@ -71,6 +72,7 @@ def _run_tests(options):
 
     tests = [
         *runtime_cases.tests(), *error_cases.tests(), *report_cases.tests(), *forward_cases.tests(options.quick),
+        *persistent_cases.tests(),
         *dropout_cases.tests(), *bias_cases.tests(), *varlen_cases.tests(), *backward_cases.tests(),
         *family_cases.tests(options.quick), *random_cases.tests(options.quick), *upstream_cases.tests(options.quick)]
     begin = time.perf_counter()
