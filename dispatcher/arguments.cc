@@ -53,6 +53,7 @@ const KnownArgument kKnownArguments[kValueCount] = {
     Integer("lse_compact", kBoth),
     Integer("store_lse", kForward),
     Integer("num_sequences", kForward),
+    Integer("num_programs", kForward),
     Pointer("persistent_counter", kForward),
     Pointer("global_scratch", kAll), Pointer("profile_scratch", kAll),
 };

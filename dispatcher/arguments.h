@@ -45,6 +45,7 @@ enum Value : uint8_t {
   kLseCompact,
   kStoreLse,
   kNumSequences,
+  kNumPrograms,
   kPersistentCounter,
   kGlobalScratch, kProfileScratch,
   kValueCount,

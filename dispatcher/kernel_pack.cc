@@ -42,13 +42,13 @@ int64_t Tiles(int64_t rows, int32_t block) { return (rows + block - 1) / block; 
 }  // namespace
 
 const Kernel kKernels[kKernelCount] = {
-    {"attn_fwd", kForward, kAttentionAxes, true, false, false},
-    {"attn_fwd_persistent", kForward, Bit(kDType) | Bit(kHeadDim), true, false, true},
-    {"bwd_preprocess", kBackward, Bit(kDType) | Bit(kHeadDim) | Bit(kLayout), true, false, false},
-    {"bwd_dkdv", kBackward, kAttentionAxes, false, true, false},
-    {"bwd_dq", kBackward, kAttentionAxes, true, false, false},
-    {"bwd_fused", kBackward, kAttentionAxes, true, true, false},
-    {"debug_simulate_encoded_softmax", kDebug, Bit(kDType), true, false, false},
+    {"attn_fwd", kForward, kAttentionAxes, true, false},
+    {"attn_fwd_persistent", kForward, Bit(kDType) | Bit(kHeadDim), true, false},
+    {"bwd_preprocess", kBackward, Bit(kDType) | Bit(kHeadDim) | Bit(kLayout), true, false},
+    {"bwd_dkdv", kBackward, kAttentionAxes, false, true},
+    {"bwd_dq", kBackward, kAttentionAxes, true, false},
+    {"bwd_fused", kBackward, kAttentionAxes, true, true},
+    {"debug_simulate_encoded_softmax", kDebug, Bit(kDType), true, false},
 };
 
 Status KernelPack::Bind(std::shared_ptr<const Pack> pack, KernelId kernel, const std::string& vendor, const std::string& arch,
@@ -250,7 +250,6 @@ Status KernelPack::Add(const Choice& choice, const Extents& extents, const Value
   const Pack::Variant variant = pack_->variant(launch.variant);
   launch.threads = variant.threads;
   launch.shared = variant.shared;
-  launch.is_persistent = kernel_.is_persistent;
 
   int64_t programs = 0;  // of a sequence
   if (kernel_.has_tiles_of_q) programs += Tiles(extents.max_seqlen_q, block_m_[launch.variant]) * extents.num_head_q;
@@ -268,6 +267,7 @@ Status KernelPack::Add(const Choice& choice, const Extents& extents, const Value
     const Binding binding = bindings_[functional.first_argument + i];
     Argument& argument = launch.arguments[i];
     argument.name = kKnownArguments[binding.value].name;
+    if (binding.value == kNumPrograms) launch.num_programs_argument = i;
     switch (binding.type) {
       case Type::kPointer: argument.value.pointer = values.pointer(binding.value); break;
       case Type::kI64: argument.value.i64 = values.integer(binding.value); break;

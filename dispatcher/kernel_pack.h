@@ -36,7 +36,6 @@ struct Kernel {
   uint8_t axes;         // bits 1 << Axis
   bool has_tiles_of_q;  // a program for each BLOCK_M rows of each head of q
   bool has_tiles_of_k;  // and for each BLOCK_N rows of each head of k
-  bool is_persistent;   // or as many as run at once, if these are fewer
 };
 extern const Kernel kKernels[kKernelCount];
 

@@ -1,6 +1,6 @@
 #include "dispatcher/run.h"
 
-#include <algorithm>
+#include <cstdint>
 
 #include "dispatcher/backends.h"
 #include "dispatcher/functions.h"
@@ -9,6 +9,15 @@
 
 namespace aotriton::dispatcher {
 namespace {
+
+// Of a persistent kernel: no more work groups than run at once.
+Status CutToActive(const Launch& launch, const StreamPlace& where, void* function, uint32_t* grid) {
+  uint32_t count = 0;  // on one multiprocessor
+  Status status = where.driver->ActiveWorkGroups(function, launch.threads, launch.shared, &count);
+  const uint64_t active = uint64_t{count} * static_cast<uint32_t>(where.gpu->info().multiprocessors);
+  if (active > 0 && active < *grid) *grid = static_cast<uint32_t>(active);
+  return status;
+}
 
 Status Carry(const Plan& plan, const StreamPlace& where, void* stream, Goal goal) {
   CurrentPlace current(where.driver);
@@ -20,24 +29,18 @@ Status Carry(const Plan& plan, const StreamPlace& where, void* stream, Goal goal
     if (!status.ok()) return status;
   }
   if (goal == Goal::kPrepare) return Status();
-  uint32_t grids[Plan::kMaxLaunches];
-  for (int i = 0; i < plan.launch_count; ++i) {
-    const Launch& launch = plan.launches[i];
-    grids[i] = launch.grid;
-    if (!launch.is_persistent) continue;
-    uint32_t at_once = 0;  // on one multiprocessor
-    Status status = where.driver->ActiveWorkGroups(functions[i], launch.threads, launch.shared, &at_once);
-    if (!status.ok()) return status;
-    const auto multiprocessors = static_cast<uint32_t>(where.gpu->info().multiprocessors);
-    grids[i] = std::min(launch.grid, std::max(at_once * multiprocessors, 1u));
-  }
   for (int i = 0; i < plan.launch_count; ++i) {
     const Launch& launch = plan.launches[i];
     void* arguments[Launch::kMaxArguments];
     for (int a = 0; a < launch.argument_count; ++a) {
       arguments[a] = const_cast<void*>(static_cast<const void*>(&launch.arguments[a].value));
     }
-    Status status = where.driver->Launch(functions[i], {grids[i], launch.threads, launch.shared}, arguments, stream);
+    uint32_t grid = launch.grid;
+    if (launch.num_programs_argument >= 0) {
+      arguments[launch.num_programs_argument] = &grid;
+      if (Status status = CutToActive(launch, where, functions[i], &grid); !status.ok()) return status;
+    }
+    Status status = where.driver->Launch(functions[i], {grid, launch.threads, launch.shared}, arguments, stream);
     if (!status.ok()) return status;
   }
   return Status();

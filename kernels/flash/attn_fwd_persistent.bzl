@@ -23,7 +23,7 @@ ATTN_FWD_PERSISTENT = kernel_declaration(
                     for name in ["cu_seqlens_q", "cu_seqlens_k", "seq_starts_q", "seq_starts_k"]
                 ] + [scalar(name, "i32") for name in ["varlen_type", "window_left", "window_right"]] +
                 [scalar("lse_scale", "fp32"), scalar("store_lse", "i32"), scalar("lse_compact", "i32")] +
-                [tensor("persistent_counter", "*i32"), constexpr("HEAD_DIM", "{head_dim}"), constexpr("BLOCK_M"), constexpr("BLOCK_N")],
+                [scalar("num_programs", "i32"), tensor("persistent_counter", "*i32"), constexpr("HEAD_DIM", "{head_dim}"), constexpr("BLOCK_M"), constexpr("BLOCK_N")],
     configs = _configs,
     fp_fusion = False,  # attn_fwd.bzl says why
 )

@@ -25,6 +25,7 @@ def attn_fwd_persistent(
     cu_seqlens_q, cu_seqlens_k, seq_starts_q, seq_starts_k, varlen_type,
     window_left, window_right,
     lse_scale, store_lse, lse_compact,
+    num_programs,  # the grid: asking the compiler for it costs hidden arguments on AMD
     persistent_counter,  # *int32, 0; of this call alone while it runs
     HEAD_DIM: tl.constexpr,
     BLOCK_M: tl.constexpr,
@@ -45,5 +46,5 @@ def attn_fwd_persistent(
             HEAD_DIM, True, False, False, False, BLOCK_M, BLOCK_N)
         tile = tl.atomic_add(persistent_counter, 1)
     # Each program is told once that none is left, by one number of [tiles, tiles + programs).
-    if tile == tiles + tl.num_programs(0) - 1:
+    if tile == tiles + num_programs - 1:
         tl.store(persistent_counter, 0)

@@ -374,6 +374,7 @@ TEST_F(ApiTest, PersistentScheduleRunsWhatFitsAtOnce) {
   const int device = fake_hip::AddDevice("gfx942", 20);
   ASSERT_EQ(aotriton_attn_fwd(&args, fake_hip::AddStream(device)), 0) << aotriton_last_error();
   EXPECT_EQ(fake_hip::Launches().at(3).grid[0], 80u);
+  EXPECT_EQ(fake_hip::Launches().at(3).arguments.at("num_programs").integer(), 80);
   fake_hip::Fail("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", hipErrorInvalidValue, 1);
   EXPECT_EQ(aotriton_attn_fwd(&args, stream_), hipErrorInvalidValue);
   EXPECT_EQ(fake_hip::Launches().size(), 4u);

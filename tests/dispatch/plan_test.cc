@@ -817,7 +817,7 @@ TEST_F(PlanTest, PersistentSchedule) {
   op.is_windowed = true;
   op.persistent_counter = {reinterpret_cast<void*>(0xF0000), kInt32};
   EXPECT_EQ(Launches(op), std::vector<std::string>{"attn_fwd_persistent bf16.64.m128 x128"});
-  EXPECT_TRUE(plan_.launches[0].is_persistent);
+  EXPECT_STREQ(plan_.launches[0].arguments[plan_.launches[0].num_programs_argument].name, "num_programs");
   EXPECT_EQ(Find("persistent_counter").value.pointer, reinterpret_cast<void*>(0xF0000));
   EXPECT_EQ(Find("num_sequences").value.i32, 2);
   AttnFwd varlen = CompactOp();

@@ -117,7 +117,7 @@ def run(q, k, v, sm_scale, window=None, layout="bhsd", blocks=(32, 32), store_ls
         counter = torch.zeros(1, dtype=torch.int32)
         attn_fwd_persistent[(persistent,)](
             q, k, v, out.view, lse_buffer[8:], sm_scale, *strides, *lse_strides, sequences, *lengths, *window, *lse_flags,
-            counter, HEAD_DIM=head_dim, BLOCK_M=blocks[0], BLOCK_N=blocks[1])
+            persistent, counter, HEAD_DIM=head_dim, BLOCK_M=blocks[0], BLOCK_N=blocks[1])
         assert counter == 0
     else:
         attn_fwd[(grid,)](
