@@ -85,7 +85,7 @@ def _header():
 _C_TYPES = {
     "int32_t": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "int64_t": ctypes.c_int64, "uint64_t": ctypes.c_uint64,
     "float": ctypes.c_float, "void*": ctypes.c_void_p, "const uint64_t*": ctypes.c_void_p,
-    "uint64_t*": ctypes.c_void_p, "aotriton_tensor": library.Tensor,
+    "uint64_t*": ctypes.c_void_p, "int32_t*": ctypes.c_void_p, "aotriton_tensor": library.Tensor,
 }
 
 
