@@ -52,6 +52,9 @@ const KnownArgument kKnownArguments[kValueCount] = {
     Real("lse_scale", kBoth),
     Integer("lse_compact", kBoth),
     Integer("store_lse", kForward),
+    Integer("num_sequences", kForward),
+    Integer("num_programs", kForward),
+    Pointer("persistent_counter", kForward),
     Pointer("global_scratch", kAll), Pointer("profile_scratch", kAll),
 };
 
@@ -112,6 +115,8 @@ void Values::Set(const Attention& op) {
 Values::Values(const AttnFwd& op) {
   Set(op);
   values_[kStoreLse].integer = op.logsumexp.data != nullptr;
+  values_[kNumSequences].integer = ExtentsOf(op).sequences;
+  values_[kPersistentCounter].pointer = op.persistent_counter.data;
 }
 
 Values::Values(const AttnBwd& op) {

@@ -44,6 +44,9 @@ enum Value : uint8_t {
   kLseScale,
   kLseCompact,
   kStoreLse,
+  kNumSequences,
+  kNumPrograms,
+  kPersistentCounter,
   kGlobalScratch, kProfileScratch,
   kValueCount,
 };

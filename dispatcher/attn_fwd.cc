@@ -11,6 +11,13 @@ Status Validate(const AttnFwd& op) {
     RowLayout ignored;
     if (Status status = CheckRowNumbers({"logsumexp", op.logsumexp}, op, &ignored); !status.ok()) return status;
   }
+  if (op.persistent_counter.data != nullptr && op.is_windowed) {  // else it is not used, and may be anything
+    const Scalar& counter = op.persistent_counter;
+    if (counter.dtype != kInt32) {
+      return Status(kInvalidValue, Text("persistent_counter has dtype ", counter.dtype, "; it must be int32 (12)"));
+    }
+    if (Status status = CheckElementAligned("persistent_counter", counter.data, kInt32); !status.ok()) return status;
+  }
   if (op.encoded_softmax.data == nullptr) return Status();
   if (Status status = Validate(EncodedSoftmax{op.encoded_softmax, op.dropout}); !status.ok()) return status;
   const Extents extents = ExtentsOf(op);

@@ -14,6 +14,9 @@ struct AttnFwd : Attention {
   // Is given the dropout mask (encoded_softmax.h), (sequences, num_head_q, max_seqlen_q, max_seqlen_k);
   // data may be null.
   Tensor encoded_softmax;
+  // int32, in device memory, 0 before the call and after it; no other call uses it meanwhile. May be null.
+  // With it the persistent schedule is used where there is one (backends.cc).
+  Scalar persistent_counter;
 };
 
 // All that can be said about a call without a GPU: a refusal names the argument, its value and

@@ -34,8 +34,14 @@ Choice ChoiceOf(const Attention& op) {
 
 }  // namespace
 
-Status PlanAttnFwd(const AttnFwd& op, const KernelPack& attn_fwd, Plan* plan) {
+bool WantsPersistent(const AttnFwd& op) {
+  return op.persistent_counter.data != nullptr && op.is_windowed && op.bias.data == nullptr && op.dropout.p == 0 &&
+         AreAligned({&op.q, &op.k, &op.v, &op.out});
+}
+
+Status PlanAttnFwd(const AttnFwd& op, const KernelPack& attn_fwd, const KernelPack* persistent, Plan* plan) {
   Choice choice = ChoiceOf(op);
+  if (persistent != nullptr && persistent->Has(choice)) return persistent->Add(choice, ExtentsOf(op), Values(op), plan);
   choice.is_aligned = AreAligned({&op.q, &op.k, &op.v, &op.out}) && IsScoresAligned(op.bias);
   return attn_fwd.Add(choice, ExtentsOf(op), Values(op), plan);
 }

@@ -12,7 +12,13 @@
 namespace aotriton::dispatcher {
 
 // Each appends its launches to `plan`.
-Status PlanAttnFwd(const AttnFwd& op, const KernelPack& attn_fwd, Plan* plan);
+
+// Whether a call may take the persistent schedule: it gives a counter, has a window and neither bias nor
+// dropout, and keeps the promises of the layout "aligned".
+bool WantsPersistent(const AttnFwd& op);
+
+// `persistent` is null if the call does not want it; a dtype or head_dim that it lacks is served by attn_fwd.
+Status PlanAttnFwd(const AttnFwd& op, const KernelPack& attn_fwd, const KernelPack* persistent, Plan* plan);
 
 Status PlanEncodedSoftmax(const EncodedSoftmax& op, const KernelPack& kernel, Plan* plan);
 

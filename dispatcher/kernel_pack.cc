@@ -43,6 +43,7 @@ int64_t Tiles(int64_t rows, int32_t block) { return (rows + block - 1) / block; 
 
 const Kernel kKernels[kKernelCount] = {
     {"attn_fwd", kForward, kAttentionAxes, true, false},
+    {"attn_fwd_persistent", kForward, Bit(kDType) | Bit(kHeadDim), true, false},
     {"bwd_preprocess", kBackward, Bit(kDType) | Bit(kHeadDim) | Bit(kLayout), true, false},
     {"bwd_dkdv", kBackward, kAttentionAxes, false, true},
     {"bwd_dq", kBackward, kAttentionAxes, true, false},
@@ -232,6 +233,13 @@ Status KernelPack::Select(const Choice& choice, uint32_t* functional) const {
                                 ", nor one of layout any; build it with one of them"));
 }
 
+bool KernelPack::Has(const Choice& choice) const {
+  for (const HeadDim& candidate : head_dims_) {
+    if (candidate.tile == choice.head_dim_qk && candidate.tile == choice.head_dim_vo) return Find(choice, candidate.digit, true) >= 0;
+  }
+  return false;
+}
+
 Status KernelPack::Add(const Choice& choice, const Extents& extents, const Values& values, Plan* plan) const {
   Launch& launch = plan->launches[plan->launch_count];
   if (Status status = Select(choice, &launch.functional); !status.ok()) return status;
@@ -259,6 +267,7 @@ Status KernelPack::Add(const Choice& choice, const Extents& extents, const Value
     const Binding binding = bindings_[functional.first_argument + i];
     Argument& argument = launch.arguments[i];
     argument.name = kKnownArguments[binding.value].name;
+    if (binding.value == kNumPrograms) launch.num_programs_argument = i;
     switch (binding.type) {
       case Type::kPointer: argument.value.pointer = values.pointer(binding.value); break;
       case Type::kI64: argument.value.i64 = values.integer(binding.value); break;

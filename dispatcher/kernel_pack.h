@@ -17,6 +17,7 @@ namespace aotriton::dispatcher {
 
 enum KernelId : uint8_t {
   kAttnFwd,
+  kAttnFwdPersistent,
   kBwdPreprocess,
   kBwdDkdv,
   kBwdDq,
@@ -51,6 +52,9 @@ class KernelPack {
   // Refuses a pack that belongs to another library, kernel, vendor or arch: kInvalidImage.
   static Status Bind(std::shared_ptr<const Pack> pack, KernelId kernel, const std::string& vendor, const std::string& arch,
                      std::shared_ptr<const KernelPack>* bound);
+
+  // Whether the pack has a functional for exactly this head_dim. Of a kernel without the axis layout.
+  bool Has(const Choice& choice) const;
 
   // Appends the kernel's launch to `plan`; none if it has no program.
   Status Add(const Choice& choice, const Extents& extents, const Values& values, Plan* plan) const;

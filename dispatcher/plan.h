@@ -29,6 +29,9 @@ struct Launch {
   uint32_t grid = 0;  // one-dimensional
   uint32_t threads = 0;
   uint32_t shared = 0;
+  // Of a persistent kernel the argument that is given the grid, which is then cut to the number of work
+  // groups that run at once; else -1.
+  int num_programs_argument = -1;
   int argument_count = 0;
   Argument arguments[kMaxArguments];  // the first argument_count are set
 };

@@ -1,5 +1,7 @@
 #include "dispatcher/run.h"
 
+#include <cstdint>
+
 #include "dispatcher/backends.h"
 #include "dispatcher/functions.h"
 #include "dispatcher/gpus.h"
@@ -7,6 +9,15 @@
 
 namespace aotriton::dispatcher {
 namespace {
+
+// Of a persistent kernel: no more work groups than run at once.
+Status CutToActive(const Launch& launch, const StreamPlace& where, void* function, uint32_t* grid) {
+  uint32_t count = 0;  // on one multiprocessor
+  Status status = where.driver->ActiveWorkGroups(function, launch.threads, launch.shared, &count);
+  const uint64_t active = uint64_t{count} * static_cast<uint32_t>(where.gpu->info().multiprocessors);
+  if (active > 0 && active < *grid) *grid = static_cast<uint32_t>(active);
+  return status;
+}
 
 Status Carry(const Plan& plan, const StreamPlace& where, void* stream, Goal goal) {
   CurrentPlace current(where.driver);
@@ -24,7 +35,12 @@ Status Carry(const Plan& plan, const StreamPlace& where, void* stream, Goal goal
     for (int a = 0; a < launch.argument_count; ++a) {
       arguments[a] = const_cast<void*>(static_cast<const void*>(&launch.arguments[a].value));
     }
-    Status status = where.driver->Launch(functions[i], {launch.grid, launch.threads, launch.shared}, arguments, stream);
+    uint32_t grid = launch.grid;
+    if (launch.num_programs_argument >= 0) {
+      arguments[launch.num_programs_argument] = &grid;
+      if (Status status = CutToActive(launch, where, functions[i], &grid); !status.ok()) return status;
+    }
+    Status status = where.driver->Launch(functions[i], {grid, launch.threads, launch.shared}, arguments, stream);
     if (!status.ok()) return status;
   }
   return Status();
@@ -32,11 +48,12 @@ Status Carry(const Plan& plan, const StreamPlace& where, void* stream, Goal goal
 
 // All packs of a call are found before its plan is begun, and the plan is whole before anything is loaded.
 Status MakePlan(const AttnFwd& op, Gpu* gpu, Plan* plan) {
-  const KernelPack *forward = nullptr, *mask = nullptr;
+  const KernelPack *forward = nullptr, *persistent = nullptr, *mask = nullptr;
   const bool has_mask = op.encoded_softmax.data != nullptr;
   Status status = gpu->Find(kAttnFwd, &forward);
+  if (status.ok() && WantsPersistent(op)) status = gpu->Find(kAttnFwdPersistent, &persistent);
   if (status.ok() && has_mask) status = gpu->Find(kDebugSimulateEncodedSoftmax, &mask);
-  if (status.ok()) status = PlanAttnFwd(op, *forward, plan);
+  if (status.ok()) status = PlanAttnFwd(op, *forward, persistent, plan);
   if (status.ok() && has_mask) status = PlanEncodedSoftmax({op.encoded_softmax, op.dropout}, *mask, plan);
   return status;
 }

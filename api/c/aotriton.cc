@@ -95,6 +95,7 @@ Status Read(const aotriton_attn_fwd_args* caller, AttnFwd* op) {
   ReadCommon(args, op);
   op->dropout.seed_output = ToScalar(args.philox_seed_output);
   op->dropout.offset_output = ToScalar(args.philox_offset_output);
+  op->persistent_counter = {args.persistent_counter, kInt32};
   return Status();
 }
 

@@ -45,8 +45,8 @@ dispatcher::Varlen Compact(const T1& cu_seqlens_q, const T1& cu_seqlens_k, int32
 }
 
 dispatcher::AttnFwd Forward(const dispatcher::Attention& attention, const T0& seed_output, const T0& offset_output,
-                            const T4& encoded_softmax) {
-  dispatcher::AttnFwd op{attention, api::Optional(encoded_softmax)};
+                            const T4& encoded_softmax, const T0& counter) {
+  dispatcher::AttnFwd op{attention, api::Optional(encoded_softmax), api::ToScalar(counter)};
   op.dropout.seed_output = api::ToScalar(seed_output);
   op.dropout.offset_output = api::ToScalar(offset_output);
   return op;
@@ -81,21 +81,21 @@ hipError_t check_gpu(Stream stream) {
 
 hipError_t attn_fwd(T4 q, T4 k, T4 v, T4 b, float sm_scale, T2 softmax_lse, T4 Out, float dropout_p, T0 philox_seed,
                     T0 philox_offset1, int64_t philox_offset2, T0 philox_seed_output, T0 philox_offset_output, T4 encoded_softmax,
-                    bool is_causal, T0, Stream stream, FwdExtraArguments*) {
+                    bool is_causal, T0 atomic_for_causal, Stream stream, FwdExtraArguments*) {
   const dispatcher::Dropout dropout = api::ToDropout(dropout_p, philox_seed, philox_offset1, philox_offset2);
   return Launch(Forward(ToAttention(q, k, v, b, sm_scale, softmax_lse, Out, is_causal, dropout), philox_seed_output,
-                        philox_offset_output, encoded_softmax),
+                        philox_offset_output, encoded_softmax, atomic_for_causal),
                 stream);
 }
 
 hipError_t attn_fwd_compact_varlen(T4 q, T4 k, T4 v, T4 b, T1 cu_seqlens_q, T1 cu_seqlens_k, int32_t max_seqlen_q,
                                    int32_t max_seqlen_k, float sm_scale, T2 softmax_lse, T4 Out, float dropout_p, T0 philox_seed,
                                    T0 philox_offset1, int64_t philox_offset2, T0 philox_seed_output, T0 philox_offset_output,
-                                   T4 encoded_softmax, bool is_causal, T0, Stream stream, FwdExtraArguments*) {
+                                   T4 encoded_softmax, bool is_causal, T0 atomic_for_causal, Stream stream, FwdExtraArguments*) {
   const dispatcher::Dropout dropout = api::ToDropout(dropout_p, philox_seed, philox_offset1, philox_offset2);
   dispatcher::Attention attention = ToAttention(q, k, v, b, sm_scale, softmax_lse, Out, is_causal, dropout);
   attention.varlen = Compact(cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k);
-  return Launch(Forward(attention, philox_seed_output, philox_offset_output, encoded_softmax), stream);
+  return Launch(Forward(attention, philox_seed_output, philox_offset_output, encoded_softmax, atomic_for_causal), stream);
 }
 
 hipError_t attn_bwd(T4 q, T4 k, T4 v, T4 b, float sm_scale, T4 out, T4 dout, T4 dq, T4 dk, T4 dv, T4 db, T2 softmax_lse, T2 delta,

@@ -56,6 +56,7 @@ Status Read(const attn_fwd_params& p, const attn_options* options, dispatcher::A
                                                         "; it must be -1 (the library chooses) or 0 (Triton)")};
   }
   op->encoded_softmax = api::Optional(p.encoded_softmax);
+  op->persistent_counter = api::ToScalar(p.persistent_atomic_counter);
   Status status = ReadCommon(p, op);
   op->dropout.seed_output = api::ToScalar(p.philox_seed_output);
   op->dropout.offset_output = api::ToScalar(p.philox_offset_output);

@@ -89,6 +89,7 @@ inline attn_fwd_params FromOld(const FwdParamsV1& old) {
   p.philox_seed_output = old.philox_seed_output;
   p.philox_offset_output = old.philox_offset_output;
   p.encoded_softmax = old.encoded_softmax;
+  p.persistent_atomic_counter = old.persistent_atomic_counter;
   p.causal_type = old.causal_type;
   p.varlen_type = old.varlen_type;
   p.window_left = old.window_left;

@@ -1,6 +1,7 @@
 // CUDA's driver API. Declared here, because the build has no CUDA headers: the names and numbers
 // below are that API's ABI, frozen since CUDA 11.
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "dispatcher/driver/driver.h"
@@ -37,6 +38,7 @@ struct Api {
   Result (*ModuleGetFunction)(void**, void*, const char*);
   Result (*FuncSetAttribute)(void*, int, int);
   Result (*LaunchKernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**);
+  Result (*OccupancyMaxActiveBlocks)(int*, void*, int, size_t);
   Result (*GetErrorName)(Result, const char**);
 
   // "" or what is missing.
@@ -62,6 +64,7 @@ struct Api {
     bind(&ModuleGetFunction, "cuModuleGetFunction");
     bind(&FuncSetAttribute, "cuFuncSetAttribute");
     bind(&LaunchKernel, "cuLaunchKernel");
+    bind(&OccupancyMaxActiveBlocks, "cuOccupancyMaxActiveBlocksPerMultiprocessor");
     bind(&GetErrorName, "cuGetErrorName");
     return missing != nullptr ? Text("libcuda has no ", missing) : "";
   }
@@ -137,6 +140,14 @@ class Cuda final : public Driver {
     Status status = api_.Check(api_.ModuleGetFunction(function, module, symbol), "cuModuleGetFunction");
     if (!status.ok() || shared <= kSharedWithoutAsking) return status;
     return api_.Check(api_.FuncSetAttribute(*function, kMaxDynamicSharedSizeBytes, static_cast<int>(shared)), "cuFuncSetAttribute");
+  }
+
+  Status ActiveWorkGroups(void* function, uint32_t threads, uint32_t shared, uint32_t* count) override {
+    int found = 0;
+    Status status = api_.Check(api_.OccupancyMaxActiveBlocks(&found, function, static_cast<int>(threads), shared),
+                               "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+    *count = static_cast<uint32_t>(found);
+    return status;
   }
 
   Status Launch(void* function, const LaunchShape& shape, void** arguments, void* stream) override {

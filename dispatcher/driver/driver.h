@@ -52,6 +52,8 @@ class Driver {
   virtual Status LoadModule(const void* image, void** module) = 0;
   virtual void UnloadModule(void* module) = 0;
   virtual Status GetFunction(void* module, const char* symbol, uint32_t shared, void** function) = 0;
+  // How many work groups of this shape run at once on one multiprocessor.
+  virtual Status ActiveWorkGroups(void* function, uint32_t threads, uint32_t shared, uint32_t* count) = 0;
   virtual Status Launch(void* function, const LaunchShape& shape, void** arguments, void* stream) = 0;
 };
 

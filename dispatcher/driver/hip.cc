@@ -26,6 +26,7 @@ struct Api {
   decltype(&::hipModuleUnload) ModuleUnload;
   decltype(&::hipModuleGetFunction) ModuleGetFunction;
   decltype(&::hipModuleLaunchKernel) ModuleLaunchKernel;
+  decltype(&::hipModuleOccupancyMaxActiveBlocksPerMultiprocessor) OccupancyMaxActiveBlocks;
   decltype(&::hipGetErrorName) GetErrorName;
   // One of the two is there.
   hipError_t (*GetDevicePropertiesR0600)(hipDeviceProp_tR0600*, int);
@@ -52,6 +53,7 @@ struct Api {
     bind(&ModuleUnload, "hipModuleUnload");
     bind(&ModuleGetFunction, "hipModuleGetFunction");
     bind(&ModuleLaunchKernel, "hipModuleLaunchKernel");
+    bind(&OccupancyMaxActiveBlocks, "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor");
     bind(&GetErrorName, "hipGetErrorName");
     return missing != nullptr ? Text("libamdhip64 has no ", missing) : "";
   }
@@ -121,6 +123,14 @@ class Hip final : public Driver {
   Status GetFunction(void* module, const char* symbol, uint32_t, void** function) override {
     return Check(api_.ModuleGetFunction(reinterpret_cast<hipFunction_t*>(function), static_cast<hipModule_t>(module), symbol),
                  "hipModuleGetFunction");
+  }
+
+  Status ActiveWorkGroups(void* function, uint32_t threads, uint32_t shared, uint32_t* count) override {
+    int found = 0;
+    Status status = Check(api_.OccupancyMaxActiveBlocks(&found, static_cast<hipFunction_t>(function), static_cast<int>(threads), shared),
+                          "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor");
+    *count = static_cast<uint32_t>(found);
+    return status;
   }
 
   Status Launch(void* function, const LaunchShape& shape, void** arguments, void* stream) override {

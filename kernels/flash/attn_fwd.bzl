@@ -87,7 +87,8 @@ def _gfx12(bits, head_dim, values):
 def _config(block_m, block_n, **options):
     return config({"BLOCK_M": block_m, "BLOCK_N": block_n}, **options)
 
-def _configs(arch, values):
+def attn_fwd_configs(arch, values):
+    """The configs of one functional on one arch."""
     bits, head_dim = 32 if values["dtype"] == "fp32" else 16, int(values["head_dim"])
     for prefix, rule in [("sm_", _sm_90), ("gfx9", _cdna), ("gfx11", _gfx11), ("gfx12", _gfx12)]:
         if arch.startswith(prefix):
@@ -104,7 +105,7 @@ ATTN_FWD = kernel_declaration(
                 bias_strides("b") + problem() + philox_outputs() +
                 [scalar("lse_scale", "fp32"), scalar("store_lse", "i32"), scalar("lse_compact", "i32")] +
                 attention_constexprs(),
-    configs = _configs,
+    configs = attn_fwd_configs,
     # The kernel rounds sm_scale * q k once; fused into the subtraction of the maximum, the two
     # would come from differently rounded scores.
     fp_fusion = False,

@@ -72,7 +72,7 @@ def attend(
             if GENERAL:
                 bias_ok = bias_ok & (has_bias != 0)
             bias = load_bias(B + start_64 * stride_bn, rows, offs_n, stride_bm, stride_bn, bias_ok)
-        s = scores(dot_pieces(q, k, HEAD_DIM), scale, bias)  # [BLOCK_M, BLOCK_N]
+        s = scores(dot_pieces(q, k), scale, bias)  # [BLOCK_M, BLOCK_N]
         if MASKED:
             keep = (keys[None, :] >= row_first) & (keys[None, :] < row_end)
             s = tl.where(keep, s, float("-inf"))
@@ -85,48 +85,27 @@ def attend(
                 p = tl.where(keep_tile(seed, counters, start, threshold, BLOCK_N), p, 0.0)
         v = load_pieces(V + start_64 * stride_vn, offs_n, stride_vn, in_tile, head_dim_vo,
                         HEAD_DIM, MASKED, GENERAL)  # [BLOCK_N, HEAD_DIM]
-        acc = accumulate_pieces(acc, alpha, p.to(V.dtype.element_ty), v, HEAD_DIM)
+        acc = accumulate_pieces(acc, alpha, p.to(V.dtype.element_ty), v)
         m = m_new
     return acc, l, m
 
 
 @triton.jit
-def attn_fwd(
-    Q, K, V,  # (batch, head, row, head_dim); the head_dim stride is 1; rows of sequences: sequences.py
-    B,  # bias (batch, num_head_q, seqlen_q, seqlen_k); read if BIAS and has_bias; varlen_type 0 only
-    Out,
-    L,  # logsumexp, fp32; may be null
-    sm_scale,
-    stride_qz, stride_qh, stride_qm,  # in elements, int64
-    stride_kz, stride_kh, stride_kn,
-    stride_vz, stride_vh, stride_vn,
-    stride_oz, stride_oh, stride_om,
-    stride_bz, stride_bh, stride_bm, stride_bn,
-    stride_lz, stride_lh,  # of a sequence and a head; rows are contiguous
-    num_head_q, num_head_k,  # num_head_q % num_head_k == 0
-    max_seqlen_q, max_seqlen_k,  # the seqlens, if varlen_type is 0
-    cu_seqlens_q, cu_seqlens_k, seq_starts_q, seq_starts_k, varlen_type,  # sequences.py
-    head_dim_qk, head_dim_vo,  # columns in use; read if GENERAL
-    window_left, window_right,  # masks.py; read if WINDOWED
-    has_bias, has_dropout,  # read if GENERAL; otherwise what BIAS and DROPOUT say
-    dropout_p,  # this and the rest of dropout: read if DROPOUT and has_dropout
-    philox_seed, philox_offset1,  # *int64: the bits of uint64
-    philox_offset2,  # int64
-    philox_seed_output, philox_offset_output,  # *int64; each may be null
-    lse_scale,  # ln(2): logsumexp in natural logarithms; 1: in base 2
-    store_lse,  # 0: L is not written
-    lse_compact,  # 1: a sequence's rows start in L where they start in Q; 0: at 0
-    HEAD_DIM: tl.constexpr,
-    WINDOWED: tl.constexpr,
-    GENERAL: tl.constexpr,
-    BIAS: tl.constexpr,
-    DROPOUT: tl.constexpr,
-    BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr,
+def forward_tile(
+    program,  # which tile, head and sequence: in one line, tiles of a head, then heads, then sequences
+    Q, K, V, B, Out, L, sm_scale,  # these and the rest: attn_fwd
+    strides_q, strides_k, strides_v, strides_o, strides_b, strides_l,
+    num_head_q, num_head_k, max_seqlen_q, max_seqlen_k,
+    cu_seqlens_q, cu_seqlens_k, seq_starts_q, seq_starts_k, varlen_type,
+    head_dim_qk, head_dim_vo, window_left, window_right,
+    has_bias, has_dropout, dropout_p,
+    philox_seed, philox_offset1, philox_offset2, philox_seed_output, philox_offset_output,
+    lse_scale, store_lse, lse_compact,
+    HEAD_DIM: tl.constexpr, WINDOWED: tl.constexpr, GENERAL: tl.constexpr, BIAS: tl.constexpr,
+    DROPOUT: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):
-    # One-dimensional grid: tiles of a head, then heads, then sequences.
+    """Makes one tile of Out and L."""
     num_tiles = tl.cdiv(max_seqlen_q, BLOCK_M)
-    program = tl.program_id(0)
     tile = program % num_tiles
     head_index = program // num_tiles  # index * num_head_q + head
     if WINDOWED:
@@ -136,11 +115,11 @@ def attn_fwd(
     head_k = head // (num_head_q // num_head_k)
     zq, row_q, seqlen_q = sequence(index, max_seqlen_q, cu_seqlens_q, seq_starts_q, varlen_type)
     zk, row_k, seqlen_k = sequence(index, max_seqlen_k, cu_seqlens_k, seq_starts_k, varlen_type)
-    Q += zq * stride_qz + head * stride_qh + row_q * stride_qm
-    K += zk * stride_kz + head_k * stride_kh + row_k * stride_kn
-    V += zk * stride_vz + head_k * stride_vh + row_k * stride_vn
-    Out += zq * stride_oz + head * stride_oh + row_q * stride_om
-    L += index.to(tl.int64) * stride_lz + head * stride_lh + tl.where(lse_compact != 0, row_q, 0)
+    Q += zq * strides_q[0] + head * strides_q[1] + row_q * strides_q[2]
+    K += zk * strides_k[0] + head_k * strides_k[1] + row_k * strides_k[2]
+    V += zk * strides_v[0] + head_k * strides_v[1] + row_k * strides_v[2]
+    Out += zq * strides_o[0] + head * strides_o[1] + row_q * strides_o[2]
+    L += index.to(tl.int64) * strides_l[0] + head * strides_l[1] + tl.where(lse_compact != 0, row_q, 0)
 
     first_row = tile * BLOCK_M
     last_row = tl.minimum(first_row + BLOCK_M, seqlen_q) - 1
@@ -184,15 +163,15 @@ def attn_fwd(
         tl.store(philox_seed_output, seed, mask=first & (philox_seed_output.to(tl.int64) != 0))
         tl.store(philox_offset_output, offset, mask=first & (philox_offset_output.to(tl.int64) != 0))
     if BIAS:
-        B += zq * stride_bz + head * stride_bh
+        B += zq * strides_b[0] + head * strides_b[1]
 
-    q = load_pieces(Q, rows, stride_qm, row_ok, head_dim_qk, HEAD_DIM, True, GENERAL)
+    q = load_pieces(Q, rows, strides_q[2], row_ok, head_dim_qk, HEAD_DIM, True, GENERAL)
     scale = score_scale(sm_scale, BIAS)
 
     m = tl.full([BLOCK_M], LOWEST, dtype=tl.float32)
     l = tl.zeros([BLOCK_M], dtype=tl.float32)
-    acc = zero_pieces(BLOCK_M, HEAD_DIM)  # [BLOCK_M, HEAD_DIM]
-    arguments = (q, K, V, B, stride_kn, stride_vn, stride_bm, stride_bn, scale, rows, row_ok,
+    acc = zero_pieces(BLOCK_M, HEAD_DIM, Q.dtype.element_ty)  # [BLOCK_M, HEAD_DIM]
+    arguments = (q, K, V, B, strides_k[2], strides_v[2], strides_b[2], strides_b[3], scale, rows, row_ok,
                  row_first, row_end, tile_first, tile_end, head_dim_qk, head_dim_vo, has_bias, has_dropout,
                  seed, counters, threshold)
     if GENERAL:  # its loads are masked anyway; one run is a third of the code
@@ -205,7 +184,54 @@ def attn_fwd(
 
     # A row that kept no key: Out 0, logsumexp +inf.
     empty = l == 0.0
-    acc = scale_pieces(acc, (out_scale / tl.where(empty, 1.0, l))[:, None], HEAD_DIM)
-    store_pieces(Out, rows, stride_om, row_ok, head_dim_vo, acc, HEAD_DIM, GENERAL)
+    acc = scale_pieces(acc, (out_scale / tl.where(empty, 1.0, l))[:, None])
+    store_pieces(Out, rows, strides_o[2], row_ok, head_dim_vo, acc, HEAD_DIM, GENERAL)
     lse = tl.where(empty, float("inf"), logsumexp(m, l, BIAS) * lse_unit(lse_scale, BIAS))
     tl.store(L + rows, lse, mask=row_ok & (store_lse != 0))
+
+
+@triton.jit
+def attn_fwd(
+    Q, K, V,  # (batch, head, row, head_dim); the head_dim stride is 1; rows of sequences: sequences.py
+    B,  # bias (batch, num_head_q, seqlen_q, seqlen_k); read if BIAS and has_bias; varlen_type 0 only
+    Out,
+    L,  # logsumexp, fp32; may be null
+    sm_scale,
+    stride_qz, stride_qh, stride_qm,  # in elements, int64
+    stride_kz, stride_kh, stride_kn,
+    stride_vz, stride_vh, stride_vn,
+    stride_oz, stride_oh, stride_om,
+    stride_bz, stride_bh, stride_bm, stride_bn,
+    stride_lz, stride_lh,  # of a sequence and a head; rows are contiguous
+    num_head_q, num_head_k,  # num_head_q % num_head_k == 0
+    max_seqlen_q, max_seqlen_k,  # the seqlens, if varlen_type is 0
+    cu_seqlens_q, cu_seqlens_k, seq_starts_q, seq_starts_k, varlen_type,  # sequences.py
+    head_dim_qk, head_dim_vo,  # columns in use; read if GENERAL
+    window_left, window_right,  # masks.py; read if WINDOWED
+    has_bias, has_dropout,  # read if GENERAL; otherwise what BIAS and DROPOUT say
+    dropout_p,  # this and the rest of dropout: read if DROPOUT and has_dropout
+    philox_seed, philox_offset1,  # *int64: the bits of uint64
+    philox_offset2,  # int64
+    philox_seed_output, philox_offset_output,  # *int64; each may be null
+    lse_scale,  # ln(2): logsumexp in natural logarithms; 1: in base 2
+    store_lse,  # 0: L is not written
+    lse_compact,  # 1: a sequence's rows start in L where they start in Q; 0: at 0
+    HEAD_DIM: tl.constexpr,
+    WINDOWED: tl.constexpr,
+    GENERAL: tl.constexpr,
+    BIAS: tl.constexpr,
+    DROPOUT: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    forward_tile(
+        tl.program_id(0), Q, K, V, B, Out, L, sm_scale,
+        (stride_qz, stride_qh, stride_qm), (stride_kz, stride_kh, stride_kn), (stride_vz, stride_vh, stride_vn),
+        (stride_oz, stride_oh, stride_om), (stride_bz, stride_bh, stride_bm, stride_bn), (stride_lz, stride_lh),
+        num_head_q, num_head_k, max_seqlen_q, max_seqlen_k,
+        cu_seqlens_q, cu_seqlens_k, seq_starts_q, seq_starts_k, varlen_type,
+        head_dim_qk, head_dim_vo, window_left, window_right,
+        has_bias, has_dropout, dropout_p,
+        philox_seed, philox_offset1, philox_offset2, philox_seed_output, philox_offset_output,
+        lse_scale, store_lse, lse_compact,
+        HEAD_DIM, WINDOWED, GENERAL, BIAS, DROPOUT, BLOCK_M, BLOCK_N)

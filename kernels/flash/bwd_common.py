@@ -22,7 +22,7 @@ import triton.language as tl
 from kernels.flash.masks import end_key, first_key, key_blocks
 from kernels.flash.rng import drop_threshold, keep_scale
 from kernels.flash.scores import power, scores
-from kernels.flash.tiles import dot_pieces, piece_count
+from kernels.flash.tiles import dot_pieces
 
 
 @triton.jit
@@ -62,32 +62,6 @@ def masked_block(i, a, b, c):
 
 
 @triton.jit
-def row_dot(a, b, HEAD_DIM: tl.constexpr):
-    """Sum over the head of a * b, in fp32: [ROWS]."""
-    total = tl.sum(a[0].to(tl.float32) * b[0].to(tl.float32), 1)
-    for i in tl.static_range(1, piece_count(HEAD_DIM)):
-        total += tl.sum(a[i].to(tl.float32) * b[i].to(tl.float32), 1)
-    return total
-
-
-@triton.jit
-def add_product(acc, p, x, HEAD_DIM: tl.constexpr):
-    """acc + p @ x: [OWN, HEAD_DIM] + [OWN, BLOCK] x [BLOCK, HEAD_DIM]; p in the type of x.
-
-    fp32 adds up a block by itself, as in tiles.accumulate_pieces, and for the same reason.
-    """
-    out = ()
-    for i in tl.static_range(piece_count(HEAD_DIM)):
-        if p.dtype == tl.float32:
-            tile = tl.dot(p, x[i], input_precision="ieee")
-            tile = tl.fma(acc[i], tl.full(tile.shape, 1.0, tl.float32), tile)
-        else:
-            tile = tl.dot(p, x[i], acc[i], input_precision="ieee")
-        out = out + (tile,)
-    return out
-
-
-@triton.jit
 def dropout_state(
     dropout_p, philox_seed, philox_offset1, philox_offset2, has_dropout, DROPOUT: tl.constexpr,
 ):
@@ -110,17 +84,17 @@ def gradients(
     visible,  # what the window keeps; read if MASKED
     kept, kept_scale,  # what dropout keeps, or None, and 1 / (1 - p)
     scale,
-    HEAD_DIM: tl.constexpr, MASKED: tl.constexpr,
+    MASKED: tl.constexpr,
 ):
     """K * P without its factor 1 / (1 - p), and dS: fp32 [OWN, BLOCK]."""
-    qk = dot_pieces(own_qk, block_qk, HEAD_DIM)
+    qk = dot_pieces(own_qk, block_qk)
     s = scores(qk, scale, bias)
     if MASKED:
         s = tl.where(visible, s, float("-inf"))
     # A row that sees no key has lse +inf, and P = 0. Huge scores may exceed an lse that was rounded to
     # fewer digits than they differ by; P is at most 1 all the same.
     p = power(tl.minimum(s - lse, 0.0, propagate_nan=tl.PropagateNan.ALL), bias is not None)
-    dp = dot_pieces(own_vo, block_vo, HEAD_DIM)
+    dp = dot_pieces(own_vo, block_vo)
     kept_p = p
     if kept is not None:
         kept_p = tl.where(kept, p, 0.0)

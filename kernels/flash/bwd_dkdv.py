@@ -10,19 +10,12 @@ them, BLOCK_M at a time, in every query head of the group. Its tiles are keys ti
 import triton
 import triton.language as tl
 
-from kernels.flash.bwd_common import (
-    add_product,
-    dropout_state,
-    gradients,
-    masked_block,
-    row_dot,
-    seen_blocks,
-)
+from kernels.flash.bwd_common import dropout_state, gradients, masked_block, seen_blocks
 from kernels.flash.masks import resolve_window
 from kernels.flash.rng import keep_tile, row_counters
 from kernels.flash.scores import load_bias, lse_of_scores, score_scale
 from kernels.flash.sequences import sequence
-from kernels.flash.tiles import load_pieces, scale_pieces, store_pieces, zero_pieces
+from kernels.flash.tiles import add_product, load_pieces, row_dot, scale_pieces, store_pieces, zero_pieces
 
 
 @triton.jit
@@ -57,7 +50,7 @@ def add_queries(
         if Delta is None:
             out = load_pieces(Out + start_64 * stride_om, offs_m, stride_om, in_tile, head_dim_vo,
                               HEAD_DIM, MASKED, GENERAL)
-            delta = row_dot(out, do, HEAD_DIM)
+            delta = row_dot(out, do)
         elif MASKED:
             delta = tl.load(Delta + start_64 + offs_m, mask=in_tile, other=0.0)
         else:
@@ -75,9 +68,9 @@ def add_queries(
                 kept = tl.trans(keep_tile(seed, counters, counter_args[3], threshold, BLOCK_N))
         visible = (queries[None, :] >= row_first) & (queries[None, :] < row_end)
         p, ds = gradients(k, q, v, do, bias, lse_of_scores(lse, lse_scale, BIAS)[None, :], delta[None, :], visible,
-                          kept, kept_scale, scale, HEAD_DIM, MASKED)
-        dv = add_product(dv, p.to(do[0].dtype), do, HEAD_DIM)
-        dk = add_product(dk, ds.to(q[0].dtype), q, HEAD_DIM)
+                          kept, kept_scale, scale, MASKED)
+        dv = add_product(dv, p.to(do[0].dtype), do)
+        dk = add_product(dk, ds.to(q[0].dtype), q)
     return dk, dv
 
 
@@ -118,8 +111,8 @@ def dkdv_tile(
 
     k = load_pieces(K, keys, strides_k[2], key_ok, head_dim_qk, HEAD_DIM, True, GENERAL)
     v = load_pieces(V, keys, strides_v[2], key_ok, head_dim_vo, HEAD_DIM, True, GENERAL)
-    dk = zero_pieces(BLOCK_N, HEAD_DIM)
-    dv = zero_pieces(BLOCK_N, HEAD_DIM)
+    dk = zero_pieces(BLOCK_N, HEAD_DIM, Q.dtype.element_ty)
+    dv = zero_pieces(BLOCK_N, HEAD_DIM, Q.dtype.element_ty)
     scale = score_scale(sm_scale, BIAS)
     group = num_head_q // num_head_k
     for member in tl.range(0, group):
@@ -147,8 +140,8 @@ def dkdv_tile(
             dk, dv = add_queries(dk, dv, b_ptr, out_ptr, delta_ptr, *arguments,
                                  HEAD_DIM, GENERAL, BIAS, DROPOUT, BLOCK_M, BLOCK_N, MASKED=False)
 
-    dk = scale_pieces(dk, sm_scale, HEAD_DIM)
-    dv = scale_pieces(dv, dropout[3], HEAD_DIM)
+    dk = scale_pieces(dk, sm_scale)
+    dv = scale_pieces(dv, dropout[3])
     store_pieces(DK, keys, strides_dk[2], key_ok, head_dim_qk, dk, HEAD_DIM, GENERAL)
     store_pieces(DV, keys, strides_dv[2], key_ok, head_dim_vo, dv, HEAD_DIM, GENERAL)
 

@@ -9,19 +9,12 @@ they see, BLOCK_N at a time. Its tiles are queries times keys:
 import triton
 import triton.language as tl
 
-from kernels.flash.bwd_common import (
-    add_product,
-    dropout_state,
-    gradients,
-    masked_block,
-    row_dot,
-    seen_blocks,
-)
+from kernels.flash.bwd_common import dropout_state, gradients, masked_block, seen_blocks
 from kernels.flash.masks import resolve_window
 from kernels.flash.rng import keep_tile, row_counters
 from kernels.flash.scores import load_bias, lse_of_scores, score_scale
 from kernels.flash.sequences import sequence
-from kernels.flash.tiles import load_pieces, scale_pieces, store_pieces, zero_pieces
+from kernels.flash.tiles import add_product, load_pieces, row_dot, scale_pieces, store_pieces, zero_pieces
 
 
 @triton.jit
@@ -60,12 +53,12 @@ def add_keys(
                 kept = keep_tile(seed, counters, start, threshold, BLOCK_N)
         visible = (keys[None, :] >= row_first) & (keys[None, :] < row_end)
         p, ds = gradients(q, k, do, v, bias, lse[:, None], delta[:, None], visible,
-                          kept, kept_scale, scale, HEAD_DIM, MASKED)
+                          kept, kept_scale, scale, MASKED)
         if BIAS:
             db_ptrs = (DB + start_64 * stride_dbn + rows.to(tl.int64)[:, None] * stride_dbm
                        + offs_n.to(tl.int64)[None, :] * stride_dbn)
             tl.store(db_ptrs, ds.to(DB.dtype.element_ty), mask=in_sequence & (has_db != 0))
-        dq = add_product(dq, ds.to(k[0].dtype), k, HEAD_DIM)
+        dq = add_product(dq, ds.to(k[0].dtype), k)
     return dq
 
 
@@ -130,13 +123,13 @@ def dq_tile(
     if Delta is None:
         out = load_pieces(Out + z_q * strides_o[0] + head * strides_o[1] + q_0 * strides_o[2], rows, strides_o[2],
                           row_ok, head_dim_vo, HEAD_DIM, True, GENERAL)
-        delta = row_dot(out, do, HEAD_DIM)
+        delta = row_dot(out, do)
     else:
         delta = tl.load(Delta + l_offset + rows, mask=row_ok, other=0.0)
     counters = row_counters(dropout[1], index * num_head_q + head, rows, max_seqlen_q, max_seqlen_k)
     scale = score_scale(sm_scale, BIAS)
 
-    dq = zero_pieces(BLOCK_M, HEAD_DIM)
+    dq = zero_pieces(BLOCK_M, HEAD_DIM, Q.dtype.element_ty)
     arguments = (q, do, lse, delta, K, V, B, DB,
                  strides_k[2], strides_v[2], strides_b[2], strides_b[3], strides_db[2], strides_db[3],
                  rows, row_ok, row_first, row_end, tile_first, tile_end, a, b, c, d,
@@ -148,7 +141,7 @@ def dq_tile(
         if has_db != 0:
             blocks = (tl.cdiv(seqlen_k, BLOCK_N), seqlen_k)
             clear_unseen(DB, strides_db[2], strides_db[3], rows, row_ok, blocks, a, d, BLOCK_M, BLOCK_N)
-    dq = scale_pieces(dq, sm_scale, HEAD_DIM)
+    dq = scale_pieces(dq, sm_scale)
     store_pieces(DQ, rows, strides_dq[2], row_ok, head_dim_qk, dq, HEAD_DIM, GENERAL)
 
 

@@ -6,9 +6,8 @@ One program makes Delta of BLOCK_M queries of one head. A row without keys has O
 import triton
 import triton.language as tl
 
-from kernels.flash.bwd_common import row_dot
 from kernels.flash.sequences import sequence
-from kernels.flash.tiles import load_pieces
+from kernels.flash.tiles import load_pieces, row_dot
 
 
 @triton.jit
@@ -38,4 +37,4 @@ def bwd_preprocess(
     Delta += index.to(tl.int64) * stride_lz + head * stride_lh + tl.where(lse_compact != 0, row_0, 0)
     out = load_pieces(Out, rows, stride_om, row_ok, head_dim_vo, HEAD_DIM, True, GENERAL)
     do = load_pieces(DO, rows, stride_dom, row_ok, head_dim_vo, HEAD_DIM, True, GENERAL)
-    tl.store(Delta + rows, row_dot(out, do, HEAD_DIM), mask=row_ok)
+    tl.store(Delta + rows, row_dot(out, do), mask=row_ok)

@@ -351,6 +351,35 @@ TEST_F(ApiTest, V3TakesVersion1) {
   EXPECT_EQ(launch.arguments.at("Out").pointer(), reinterpret_cast<void*>(0x40000));
 }
 
+TEST_F(ApiTest, PersistentScheduleRunsWhatFitsAtOnce) {
+  const auto counter = reinterpret_cast<int32_t*>(0xF0000);
+  v3::attn_fwd_params params = Params();
+  params.causal_type = v3::CausalType::WindowedAttention;
+  params.persistent_atomic_counter = {0xF0000, aotriton::kInt32};
+  ASSERT_EQ(v3::attn_fwd(params, 3, stream_), hipSuccess) << aotriton_last_error();
+  aotriton_attn_fwd_args args = Call();
+  args.is_windowed = 1;
+  args.persistent_counter = counter;
+  ASSERT_EQ(aotriton_attn_fwd(&args, stream_), 0) << aotriton_last_error();
+  ASSERT_EQ(v2::attn_fwd(View(args.q), View(args.k), View(args.v), {}, 0.5f, {}, View(args.out), 0, {}, {}, 0, {}, {}, {}, true,
+                         {0xF0000, aotriton::kInt32}, stream_),
+            hipSuccess)
+      << aotriton_last_error();
+  for (int call = 0; call < 3; ++call) {
+    const fake_hip::Launch launch = fake_hip::Launches().at(call);
+    EXPECT_EQ(launch.symbol, "attn_fwd_persistent");
+    EXPECT_EQ(launch.grid[0], 128u);  // all tiles: 304 * 4 work groups would fit
+    EXPECT_EQ(launch.arguments.at("persistent_counter").pointer(), counter);
+  }
+  const int device = fake_hip::AddDevice("gfx942", 20);
+  ASSERT_EQ(aotriton_attn_fwd(&args, fake_hip::AddStream(device)), 0) << aotriton_last_error();
+  EXPECT_EQ(fake_hip::Launches().at(3).grid[0], 80u);
+  EXPECT_EQ(fake_hip::Launches().at(3).arguments.at("num_programs").integer(), 80);
+  fake_hip::Fail("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", hipErrorInvalidValue, 1);
+  EXPECT_EQ(aotriton_attn_fwd(&args, stream_), hipErrorInvalidValue);
+  EXPECT_EQ(fake_hip::Launches().size(), 4u);
+}
+
 TEST_F(ApiTest, V3RefusesByName) {
   struct Case {
     void (*spoil)(v3::attn_fwd_params*);

@@ -232,6 +232,14 @@ hipError_t hipModuleGetFunction(hipFunction_t* function, hipModule_t module, con
   return hipSuccess;
 }
 
+// As many as fill 1024 threads.
+hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int* count, hipFunction_t, int threads, size_t) {
+  const std::lock_guard<std::mutex> lock(Get().mutex);
+  if (hipError_t error = Enter("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor"); error != hipSuccess) return error;
+  *count = 1024 / threads;
+  return hipSuccess;
+}
+
 hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                                  unsigned block_y, unsigned block_z, unsigned shared, hipStream_t stream, void** parameters,
                                  void**) {

@@ -26,6 +26,7 @@ def attention_axes(*tiles):
 
 AXES = {
     "attn_fwd": attention_axes(16, 32, 64, 128),
+    "attn_fwd_persistent": [("dtype", ("fp16", "bf16")), head_dims(16, 64, 128)],
     "bwd_preprocess": [DTYPES, head_dims(16, 32, 64, 128), LAYOUTS],
     "bwd_dkdv": attention_axes(16, 32, 64, 128),
     "bwd_dq": attention_axes(16, 32, 64, 128),
@@ -59,6 +60,17 @@ def arguments(kernel, values):
             several(pointer, "Out", "DO") + [("Delta", "*fp32")] + strides("o", "zhm") + strides("do", "zhm") + strides("l", "zh")
             + several("i32", "num_head_q", "max_seqlen_q") + several("*i32", "cu_seqlens_q", "seq_starts_q")
             + several("i32", "varlen_type", *(["head_dim_vo"] if is_any else []), "lse_compact")
+            + several("*i8", "global_scratch", "profile_scratch"))
+
+    if kernel == "attn_fwd_persistent":
+        tensors = ["q", "k", "v", "o"]
+        return (
+            several(pointer, "Q", "K", "V", "Out") + [("L", "*fp32"), ("sm_scale", "fp32")]
+            + [one for tensor in tensors for one in strides(tensor, "zhn" if tensor in "kv" else "zhm")] + strides("l", "zh")
+            + several("i32", "num_sequences", "num_head_q", "num_head_k", "max_seqlen_q", "max_seqlen_k")
+            + several("*i32", "cu_seqlens_q", "cu_seqlens_k", "seq_starts_q", "seq_starts_k")
+            + several("i32", "varlen_type", "window_left", "window_right") + [("lse_scale", "fp32")]
+            + several("i32", "store_lse", "lse_compact", "num_programs") + [("persistent_counter", "*i32")]
             + several("*i8", "global_scratch", "profile_scratch"))
 
     # Tensors and their strides, in the order of the launch.

@@ -112,7 +112,8 @@ class PlanTest : public testing::Test {
   Status MakePlan(const AttnFwd& op) {
     plan_.launch_count = 0;
     if (Status status = Validate(op); !status.ok()) return status;
-    return IsEmpty(op) ? Status() : PlanAttnFwd(op, *kernels_[kAttnFwd], &plan_);
+    if (IsEmpty(op)) return Status();
+    return PlanAttnFwd(op, *kernels_[kAttnFwd], WantsPersistent(op) ? kernels_[kAttnFwdPersistent].get() : nullptr, &plan_);
   }
 
   Status MakePlan(const AttnBwd& op) {
@@ -809,6 +810,45 @@ TEST_F(PlanTest, RefusesPacksOfAnotherLibrary) {
     EXPECT_EQ(status.text(), "the pack " + support::BadPack(defect) + " and this library do not belong together: " + text +
                                  ". Take both from one build");
   }
+}
+
+TEST_F(PlanTest, PersistentSchedule) {
+  AttnFwd op = Op();
+  op.is_windowed = true;
+  op.persistent_counter = {reinterpret_cast<void*>(0xF0000), kInt32};
+  EXPECT_EQ(Launches(op), std::vector<std::string>{"attn_fwd_persistent bf16.64.m128 x128"});
+  EXPECT_STREQ(plan_.launches[0].arguments[plan_.launches[0].num_programs_argument].name, "num_programs");
+  EXPECT_EQ(Find("persistent_counter").value.pointer, reinterpret_cast<void*>(0xF0000));
+  EXPECT_EQ(Find("num_sequences").value.i32, 2);
+  AttnFwd varlen = CompactOp();
+  varlen.is_windowed = true;
+  varlen.persistent_counter = op.persistent_counter;
+  EXPECT_EQ(Launches(varlen), std::vector<std::string>{"attn_fwd_persistent bf16.64.m128 x120"});
+  EXPECT_EQ(Find("num_sequences").value.i32, 3);
+
+  // What it does not serve takes the plain one.
+  const auto plain = [&](void (*change)(AttnFwd*)) {
+    AttnFwd changed = op;
+    change(&changed);
+    return Launches(changed).at(0);
+  };
+  EXPECT_EQ(plain([](AttnFwd* o) { o->persistent_counter = {}; }), "attn_fwd bf16.64.1.aligned.0.0.m128 x128");
+  EXPECT_EQ(plain([](AttnFwd* o) { o->is_windowed = false; }), "attn_fwd bf16.64.0.aligned.0.0.m128 x128");
+  EXPECT_EQ(plain([](AttnFwd* o) { o->dropout = SomeDropout(); }), "attn_fwd bf16.64.1.aligned.0.1.m128 x128");
+  EXPECT_EQ(plain([](AttnFwd* o) { o->bias = Make(kBFloat16, {2, 8, 1000, 704}, 0xA0000), o->bias.sizes[3] = 700; }),
+            "attn_fwd bf16.64.1.aligned.1.0.m128 x128");
+  EXPECT_EQ(plain([](AttnFwd* o) { o->q.strides[2] += 1; }), "attn_fwd bf16.64.1.any.1.1.m128 x128");
+  EXPECT_EQ(plain([](AttnFwd* o) { for (Tensor* t : {&o->q, &o->k, &o->v, &o->out}) t->dtype = kFloat32; }),
+            "attn_fwd fp32.64.1.any.1.1.m128 x128");
+  EXPECT_EQ(plain([](AttnFwd* o) { for (Tensor* t : {&o->q, &o->k, &o->v, &o->out}) t->sizes[3] = 32; }),
+            "attn_fwd bf16.32.1.aligned.0.0.m128 x128");  // a tile that its pack lacks
+
+  op.persistent_counter.dtype = kInt64;
+  EXPECT_EQ(Chosen(op), "persistent_counter has dtype 13; it must be int32 (12)");
+  op.persistent_counter = {reinterpret_cast<void*>(0xF0002), kInt32};
+  EXPECT_NE(Chosen(op).find("persistent_counter"), std::string::npos);
+  op.is_windowed = false;  // not used
+  EXPECT_EQ(Chosen(op), "bf16.64.0.aligned.0.0.m128");
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ TEST(RealPackTest, IsBoundAndPlannedOnEveryArch) {
     for (const AttnFwd& op : ops) {
       Plan plan;
       ASSERT_TRUE(Validate(op).ok());
-      Status status = PlanAttnFwd(op, *bound[kAttnFwd], &plan);
+      Status status = PlanAttnFwd(op, *bound[kAttnFwd], nullptr, &plan);
       ASSERT_TRUE(status.ok()) << status.text();
       ASSERT_EQ(plan.launch_count, 1);
       const Launch& launch = plan.launches[0];

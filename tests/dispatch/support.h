@@ -10,7 +10,7 @@
 
 namespace support {
 
-inline constexpr const char* kKernels[] = {"attn_fwd", "bwd_preprocess", "bwd_dkdv",
+inline constexpr const char* kKernels[] = {"attn_fwd", "attn_fwd_persistent", "bwd_preprocess", "bwd_dkdv",
                                            "bwd_dq",   "bwd_fused",      "debug_simulate_encoded_softmax"};
 
 // Where the packs of make_test_pack.py lie, from the test's working directory.

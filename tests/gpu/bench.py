@@ -58,6 +58,10 @@ def _forwards(q, k, v, is_causal):
         "flash": lambda: scaled_dot_product_attention(q, k, v, is_causal=is_causal),
         "cudnn": lambda: scaled_dot_product_attention(q, k, v, is_causal=is_causal),
     }
+    if is_causal:
+        counter = torch.zeros(1, dtype=torch.int32, device=DEVICE)
+        contestants["persistent"] = lambda: aotriton.attn_fwd(
+            q, k, v, is_causal=True, out=out, logsumexp=lse, persistent_counter=counter)[0]
     return _agreeing(contestants, "aotriton")
 
 
@@ -147,7 +151,7 @@ def host_overhead():
     """{name: microseconds}: one call of a tiny problem through Python, through C alone, and torch's."""
     q = torch.randn(1, 1, 16, 64, dtype=torch.bfloat16, device=DEVICE)
     out, lse = aotriton.attn_fwd(q, q, q)
-    call = attention._Forward(q, q, q, out, lse, None, None, None)
+    call = attention._Forward(q, q, q, out, lse, None, None, None, None)
     function, args, stream = library.load().aotriton_attn_fwd, ctypes.byref(call.args), call.stream
     with _backend("flash"):
         flash = _host_us(lambda: scaled_dot_product_attention(q, q, q))
@@ -186,7 +190,7 @@ def run(quick):
     """Prints the tables; returns {"forward", "backward": rows of measure(), "host_us": host_overhead()}."""
     rounds = 1 if quick else 4
     report = {
-        "forward": _table("forward", _forwards, 1, ["aotriton", "flash", "cudnn"], (1024, 4096, 16384), rounds),
+        "forward": _table("forward", _forwards, 1, ["aotriton", "persistent", "flash", "cudnn"], (1024, 4096, 16384), rounds),
         "backward": _table("backward", _backwards, 2.5, ["split", "fused", "flash", "cudnn"], (4096, 16384), rounds),
         "host_us": host_overhead(),
     }

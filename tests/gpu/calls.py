@@ -12,7 +12,7 @@ import torch
 from aotriton import attention, library
 from aotriton.tensors import pack
 
-# v3_lazy: v3 without a counter for the forward, and with callbacks for the workspace of the backward.
+# v3_lazy: v3, whose backward gets its workspace by callbacks.
 WAYS = ("python", "c", "v2", "v3", "v3_lazy")
 
 _NAME = "libaotriton_cxx_calls.so"
@@ -43,10 +43,10 @@ def load():
     address = [ctypes.cast(one.aotriton_version, ctypes.c_void_p).value for one in (ours, lib)]
     assert address[0] == address[1], f"{found} calls another copy of the library than {library.find_library()}"
     pointer, handle = ctypes.POINTER, ctypes.c_void_p
-    forward = [pointer(library.AttnFwdArgs), pointer(library.Tensor), handle, handle]
+    forward = [pointer(library.AttnFwdArgs), pointer(library.Tensor), handle]
     backward = [pointer(library.AttnBwdArgs), handle]
     signatures = {
-        "c_attn_fwd": [*forward[:2], handle], "v2_attn_fwd": forward, "v3_attn_fwd": forward,
+        "c_attn_fwd": forward, "v2_attn_fwd": forward, "v3_attn_fwd": forward,
         "c_attn_bwd": backward, "v2_attn_bwd": backward, "v3_attn_bwd": backward,
         "v3_attn_bwd_lazy": [*backward, pointer(ctypes.c_int32)],
         "v2_debug_simulate_encoded_softmax":
@@ -60,20 +60,18 @@ def load():
 
 
 def attn_fwd(way, q, k, v, *, out, logsumexp, encoded_softmax=None, philox_seed_output=None, philox_offset_output=None,
-             counter=None, **problem):
-    """aotriton.attn_fwd, made in one of WAYS; counter: a tensor of one int32 that is 0, which only v2 and v3 are given."""
+             persistent_counter=None, **problem):
+    """aotriton.attn_fwd, made in one of WAYS."""
     if way == "python":
         aotriton.attn_fwd(q, k, v, out=out, logsumexp=logsumexp, encoded_softmax=encoded_softmax,
-                          philox_seed_output=philox_seed_output, philox_offset_output=philox_offset_output, **problem)
+                          philox_seed_output=philox_seed_output, philox_offset_output=philox_offset_output,
+                          persistent_counter=persistent_counter, **problem)
         return
-    call = attention._Forward(q, k, v, out, logsumexp, philox_seed_output, philox_offset_output, None, **problem)
-    encoded = pack("encoded_softmax", encoded_softmax)
-    if way == "c":
-        call.run(lambda args, stream: load().c_attn_fwd(args, encoded, stream))
-        return
+    call = attention._Forward(q, k, v, out, logsumexp, philox_seed_output, philox_offset_output, persistent_counter, None,
+                              **problem)
     function = getattr(load(), way.removesuffix("_lazy") + "_attn_fwd")
-    address = None if counter is None or way == "v3_lazy" else counter.data_ptr()
-    call.run(lambda args, stream: _expressed(way, function(args, encoded, address, stream)))
+    encoded = pack("encoded_softmax", encoded_softmax)
+    call.run(lambda args, stream: _expressed(way, function(args, encoded, stream)))
 
 
 def attn_bwd(way, do, q, k, v, out, logsumexp, *, backend, dq, dk, dv, dbias=False, delta=None, **problem):
@@ -106,6 +104,11 @@ def ask_about_gpu(stream):
     answers = GpuAnswers()
     load().ask_about_gpu(stream.cuda_stream, answers)
     return answers
+
+
+def has_counter(way):
+    """Whether the tests give the forward a persistent counter in this way: in some, for either schedule is to be right."""
+    return way in ("c", "v2", "v3")
 
 
 def expresses(way, *, window=None, is_causal=False, varlen=None, backend=None):

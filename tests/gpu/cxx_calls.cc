@@ -42,7 +42,6 @@ T2 RowNumbers(const aotriton_tensor& t) {
   return T2(reinterpret_cast<intptr_t>(t.data), {heads, rows}, {rows, 1}, static_cast<DType>(t.dtype));
 }
 
-// The counter of the persistent schedule, an int32 in device memory; may be null.
 T0 Counter(int32_t* counter) { return T0(reinterpret_cast<intptr_t>(counter), AOTRITON_NS::kInt32); }
 
 T0 Scalar(const uint64_t* number) { return T0(reinterpret_cast<intptr_t>(number), AOTRITON_NS::kUInt64); }
@@ -133,7 +132,7 @@ EXPORT int32_t c_attn_bwd(const aotriton_attn_bwd_args* caller, void* stream) {
   return aotriton_attn_bwd(&args, stream);
 }
 
-EXPORT int32_t v2_attn_fwd(const aotriton_attn_fwd_args* args, const aotriton_tensor* encoded_softmax, int32_t* counter, void* stream) {
+EXPORT int32_t v2_attn_fwd(const aotriton_attn_fwd_args* args, const aotriton_tensor* encoded_softmax, void* stream) {
   const auto& a = *args;
   if (!V2Expresses(a)) return kInexpressible;
   const auto offset2 = static_cast<int64_t>(a.philox_offset2);
@@ -143,11 +142,11 @@ EXPORT int32_t v2_attn_fwd(const aotriton_attn_fwd_args* args, const aotriton_te
         View<4>(a.q), View<4>(a.k), View<4>(a.v), View<4>(a.bias), View<1>(a.cu_seqlens_q), View<1>(a.cu_seqlens_k), a.max_seqlen_q,
         a.max_seqlen_k, a.sm_scale, RowNumbers(a.logsumexp), View<4>(a.out), a.dropout_p, Scalar(a.philox_seed),
         Scalar(a.philox_offset1), offset2, Scalar(a.philox_seed_output), Scalar(a.philox_offset_output), View<4>(*encoded_softmax),
-        is_causal, Counter(counter), ToStream(stream));
+        is_causal, Counter(a.persistent_counter), ToStream(stream));
   }
   return v2::attn_fwd(View<4>(a.q), View<4>(a.k), View<4>(a.v), View<4>(a.bias), a.sm_scale, RowNumbers(a.logsumexp), View<4>(a.out),
                       a.dropout_p, Scalar(a.philox_seed), Scalar(a.philox_offset1), offset2, Scalar(a.philox_seed_output),
-                      Scalar(a.philox_offset_output), View<4>(*encoded_softmax), is_causal, Counter(counter),
+                      Scalar(a.philox_offset_output), View<4>(*encoded_softmax), is_causal, Counter(a.persistent_counter),
                       ToStream(stream));
 }
 
@@ -181,13 +180,13 @@ EXPORT int32_t v2_debug_simulate_encoded_softmax(const aotriton_tensor* r, float
   return v2::debug_simulate_encoded_softmax(View<4>(*r), dropout_p, Scalar(seed), Scalar(offset1), offset2, ToStream(stream));
 }
 
-EXPORT int32_t v3_attn_fwd(const aotriton_attn_fwd_args* args, const aotriton_tensor* encoded_softmax, int32_t* counter, void* stream) {
+EXPORT int32_t v3_attn_fwd(const aotriton_attn_fwd_args* args, const aotriton_tensor* encoded_softmax, void* stream) {
   v3::attn_fwd_params params;
   FillCommon(*args, &params);
   params.philox_seed_output = Scalar(args->philox_seed_output);
   params.philox_offset_output = Scalar(args->philox_offset_output);
   params.encoded_softmax = View<4>(*encoded_softmax);
-  params.persistent_atomic_counter = Counter(counter);
+  params.persistent_atomic_counter = Counter(args->persistent_counter);
   return v3::attn_fwd(params, v3::attn_fwd_params::kVersion, ToStream(stream));
 }
 

@@ -222,7 +222,7 @@ def d13_two_copies():
         for one in (second, first, second):
             like = [getattr(case, name).view for name in ("out", "lse", "q", "k", "v")]
             out, lse, *grads = (torch.full_like(one, math.nan) for one in like)
-            attention._Forward(q, k, v, out, lse, None, None, None, **case.options).run(one.aotriton_attn_fwd)
+            attention._Forward(q, k, v, out, lse, None, None, None, None, **case.options).run(one.aotriton_attn_fwd)
             attention._Backward(do, q, k, v, out, lse, "split", *grads, False, None, None, **case.options).run(
                 one.aotriton_attn_bwd)
             assert torch.equal(out, case.out.view) and torch.equal(lse, case.lse.view)

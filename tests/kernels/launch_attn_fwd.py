@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from kernels.flash.attn_fwd import attn_fwd
+from kernels.flash.attn_fwd_persistent import attn_fwd_persistent
 from tests.kernels import philox
 
 HEAD_DIMS = [16, 32, 48, 64, 80, 96, 128, 160, 192, 224, 256, 512]
@@ -85,10 +86,11 @@ def int32(values):
 
 
 def run(q, k, v, sm_scale, window=None, layout="bhsd", blocks=(32, 32), store_lse=True, base2=False,
-        general=None, bias=None, dropout=None, varlen=None, lse_compact=False):
+        general=None, bias=None, dropout=None, varlen=None, lse_compact=False, persistent=None):
     """Out and LSE, NaN where nothing was written, after checking that nothing but them was written.
 
     LSE is (sequences, heads, max_seqlen_q), or (heads, rows) if lse_compact.
+    persistent: the number of programs of the persistent schedule.
     """
     heads, d_qk, d_vo = q.shape[1], q.shape[3], v.shape[3]
     sequences, max_q, max_k = q.shape[0], q.shape[2], k.shape[2]
@@ -107,21 +109,28 @@ def run(q, k, v, sm_scale, window=None, layout="bhsd", blocks=(32, 32), store_ls
     left, right = window or ((INT_MAX, INT_MAX) if general else (0, 0))
     outputs = bits(-1), bits(-1)
     grid = -(-max_q // blocks[0]) * heads * sequences
-    attn_fwd[(grid,)](
-        q, k, v, NULL if bias is None else bias, out.view, lse_buffer[8:], sm_scale,
-        *q.stride()[:3], *k.stride()[:3], *v.stride()[:3], *out.view.stride()[:3],
-        *((0,) * 4 if bias is None else bias.stride()),
-        *((0, lse.stride(0)) if lse_compact else lse.stride()[:2]),
-        heads, k.shape[1], max_q, max_k, cu_q, cu_k, starts_q, starts_k, varlen.type if varlen else 0,
-        d_qk, d_vo, left, right, int(bias is not None), int(dropout is not None),
-        dropout.p if dropout else 0.0,
-        bits(dropout.seed) if dropout else NULL, bits(dropout.offset1) if dropout else NULL,
-        dropout.offset2 if dropout else 0, *outputs,
-        1.0 if base2 else math.log(2), int(store_lse), int(lse_compact),
-        HEAD_DIM=head_dim, WINDOWED=general or window is not None, GENERAL=general,
-        BIAS=general or bias is not None, DROPOUT=general or dropout is not None,
-        BLOCK_M=blocks[0], BLOCK_N=blocks[1],
-    )
+    strides = [*q.stride()[:3], *k.stride()[:3], *v.stride()[:3], *out.view.stride()[:3]]
+    lse_strides = (0, lse.stride(0)) if lse_compact else lse.stride()[:2]
+    lengths = [heads, k.shape[1], max_q, max_k, cu_q, cu_k, starts_q, starts_k, varlen.type if varlen else 0]
+    lse_flags = [1.0 if base2 else math.log(2), int(store_lse), int(lse_compact)]
+    if persistent:
+        counter = torch.zeros(1, dtype=torch.int32)
+        attn_fwd_persistent[(persistent,)](
+            q, k, v, out.view, lse_buffer[8:], sm_scale, *strides, *lse_strides, sequences, *lengths, *window, *lse_flags,
+            persistent, counter, HEAD_DIM=head_dim, BLOCK_M=blocks[0], BLOCK_N=blocks[1])
+        assert counter == 0
+    else:
+        attn_fwd[(grid,)](
+            q, k, v, NULL if bias is None else bias, out.view, lse_buffer[8:], sm_scale,
+            *strides, *((0,) * 4 if bias is None else bias.stride()), *lse_strides, *lengths,
+            d_qk, d_vo, left, right, int(bias is not None), int(dropout is not None),
+            dropout.p if dropout else 0.0,
+            bits(dropout.seed) if dropout else NULL, bits(dropout.offset1) if dropout else NULL,
+            dropout.offset2 if dropout else 0, *outputs, *lse_flags,
+            HEAD_DIM=head_dim, WINDOWED=general or window is not None, GENERAL=general,
+            BIAS=general or bias is not None, DROPOUT=general or dropout is not None,
+            BLOCK_M=blocks[0], BLOCK_N=blocks[1],
+        )
     written = (dropout.seed, dropout.offset1 + dropout.offset2) if dropout else (-1, -1)
     assert outputs == tuple(bits(number) for number in written)
     result, result_lse = out.view.clone(), lse.clone()

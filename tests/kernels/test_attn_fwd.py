@@ -389,3 +389,19 @@ def test_nan_propagates():
     k[0, 0, 5] = math.nan
     out, _ = run(q, k, q.new_ones(1, 1, 40, 16), 0.25)
     assert out.isnan().all()
+
+
+@pytest.mark.parametrize("programs", [1, 3])
+@pytest.mark.parametrize("window", [CAUSAL_TL, CAUSAL_BR, (-3, 7)])
+def test_persistent_schedule(window, programs):
+    # 143 rows see 63 keys: whole tiles keep no key, and those after them are made all the same.
+    check(FP16, 32, (143, 63), window, heads=(4, 2), batch=2, persistent=programs)
+
+
+def test_persistent_schedule_with_variable_lengths():
+    generator = torch.Generator().manual_seed(3)
+    varlen = Varlen(1, [0, 65, 65, 72], [0, 40, 47, 150])
+    q, k, v = (normal((1, 2, rows, 32), FP16, "bshd", generator).view for rows in (72, 150, 150))
+    plain = run(q, k, v, 0.2, CAUSAL_BR, varlen=varlen)
+    persistent = run(q, k, v, 0.2, CAUSAL_BR, varlen=varlen, persistent=2)
+    assert all(torch.equal(one.view(torch.uint8), other.view(torch.uint8)) for one, other in zip(plain, persistent))

@@ -96,6 +96,9 @@ typedef struct aotriton_attn_fwd_args {
   uint64_t philox_offset2;         // added to *philox_offset1
   uint64_t* philox_seed_output;    // in device memory; if not NULL, *philox_seed is written there,
   uint64_t* philox_offset_output;  // and *philox_offset1 + philox_offset2 there
+  int32_t* persistent_counter;     // in device memory, 0, and 0 again after the call; of one call at a time. May be NULL.
+                                   // With it, a windowed call without bias and dropout runs as many work groups as fit
+                                   // at once, which take tile after tile from it
 } aotriton_attn_fwd_args;
 
 // Enqueues the forward on `stream` (a hipStream_t or CUstream; NULL is the default stream).

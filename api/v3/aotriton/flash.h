@@ -76,7 +76,9 @@ struct attn_fwd_params {
   T0 philox_seed_output;
   T0 philox_offset_output;
   T4 encoded_softmax;                   // is given the dropout mask, as debug_simulate_encoded_softmax writes it; may be null
-  T0 persistent_atomic_counter;         // not used
+  T0 persistent_atomic_counter;         // int32, 0; the call leaves it 0. May be null. With it, a windowed call without
+                                        // B and dropout takes tile after tile from it, by as many work groups as run
+                                        // at once
   int8_t causal_type = CausalType::None;
   int8_t varlen_type = VarlenType::None;
   int32_t window_left = 0;

@@ -12,11 +12,11 @@ from aotriton.library import (
     check,
     load,
 )
-from aotriton.tensors import empty, on_device, pack, pack_scalar, same_device, stream_handle
+from aotriton.tensors import empty, on_device, pack, pack_counter, pack_scalar, same_device, stream_handle
 
 
 def attn_fwd(q, k, v, *, out=None, logsumexp=None, encoded_softmax=None, philox_seed_output=None,
-             philox_offset_output=None, stream=None, **problem):
+             philox_offset_output=None, persistent_counter=None, stream=None, **problem):
     """Attention, forward: out = softmax(sm_scale * q k^T + bias, masked) v. Not recorded by autograd.
 
     Query m keeps key n iff m - left <= n <= m + right. A query that keeps no key gets out 0 and
@@ -35,6 +35,9 @@ def attn_fwd(q, k, v, *, out=None, logsumexp=None, encoded_softmax=None, philox_
       encoded_softmax: see debug_simulate_encoded_softmax; is written if given.
       philox_seed_output, philox_offset_output: tensors of one int64, are written with the seed and
         with offset1 + offset2 if there is dropout.
+      persistent_counter: a tensor of one int32, 0, and 0 again after the call; of one call at a time. With
+        it, a windowed call without bias and dropout runs as many work groups as fit at once, which take
+        tile after tile from it.
       stream: an int (hipStream_t, CUstream) or a torch stream; None: torch's current stream of
         q's device if torch is loaded, else the default stream.
 
@@ -64,7 +67,7 @@ def attn_fwd(q, k, v, *, out=None, logsumexp=None, encoded_softmax=None, philox_
     """
     if encoded_softmax is not None and not problem.get("dropout_p"):
         raise ValueError("encoded_softmax is the dropout mask; dropout_p is 0")
-    call = _Forward(q, k, v, out, logsumexp, philox_seed_output, philox_offset_output, stream, **problem)
+    call = _Forward(q, k, v, out, logsumexp, philox_seed_output, philox_offset_output, persistent_counter, stream, **problem)
     call.run(load().aotriton_attn_fwd)
     if encoded_softmax is not None:
         call.encode(encoded_softmax)
@@ -77,7 +80,7 @@ def supported(q, k, v, *, out=None, logsumexp=None, stream=None, **problem):
     Returns:
       None, or the text that says why not. Outputs that are not given are allocated and dropped.
     """
-    return _reason(lambda: _Forward(q, k, v, out, logsumexp, None, None, stream, **problem),
+    return _reason(lambda: _Forward(q, k, v, out, logsumexp, None, None, None, stream, **problem),
                    "aotriton_attn_fwd_supported")
 
 
@@ -90,7 +93,7 @@ def prepare(q, k, v, *, out=None, logsumexp=None, stream=None, **problem):
     Raises:
       AotritonError: attn_fwd would refuse the arguments, or loading failed.
     """
-    _Forward(q, k, v, out, logsumexp, None, None, stream, **problem).run(load().aotriton_attn_fwd_prepare)
+    _Forward(q, k, v, out, logsumexp, None, None, None, stream, **problem).run(load().aotriton_attn_fwd_prepare)
 
 
 def attn_bwd(do, q, k, v, out, logsumexp, *, backend=None, dq=None, dk=None, dv=None, dbias=False, delta=None,
@@ -230,7 +233,8 @@ class _Call:
 
 
 class _Forward(_Call):
-    def __init__(self, q, k, v, out, logsumexp, philox_seed_output, philox_offset_output, stream, **problem):
+    def __init__(self, q, k, v, out, logsumexp, philox_seed_output, philox_offset_output, persistent_counter, stream,
+                 **problem):
         fields = self._problem(q, k, v, **problem)
         if out is None:
             out = empty((*q.shape[:-1], v.shape[-1]), q)
@@ -242,7 +246,9 @@ class _Forward(_Call):
         if problem.get("dropout_p"):
             self._scalar("philox_seed_output", philox_seed_output)
             self._scalar("philox_offset_output", philox_offset_output)
+        self.scalars["persistent_counter"] = pack_counter("persistent_counter", persistent_counter)
         fields.update(self._finish(stream, out=out, logsumexp=logsumexp))
+        self.owners.append(persistent_counter)
         self.args = AttnFwdArgs(struct_size=ctypes.sizeof(AttnFwdArgs), **{**fields, **self.scalars})
 
     def _logsumexp_shape(self, q):

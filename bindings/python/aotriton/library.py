@@ -72,6 +72,7 @@ class AttnFwdArgs(ctypes.Structure):
         ("philox_offset2", ctypes.c_uint64),
         ("philox_seed_output", ctypes.c_void_p),
         ("philox_offset_output", ctypes.c_void_p),
+        ("persistent_counter", ctypes.c_void_p),
     ]
 
 

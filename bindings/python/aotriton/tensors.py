@@ -5,6 +5,7 @@ is looked at when it is there.
 """
 
 import contextlib
+import math
 import sys
 
 from aotriton.library import INVALID_VALUE, AotritonError, Tensor
@@ -55,15 +56,23 @@ def pack_scalar(name, scalar, device):
 
         # A fill, not a copy from the host: it can be captured in a graph.
         scalar = torch.full((), as_int64(scalar), dtype=torch.int64, device=device)
-    count = 1
-    for size in scalar.shape:
-        count *= size
     kind = str(scalar.dtype).rpartition(".")[2]
-    if kind not in ("int64", "uint64") or count != 1:
+    if kind not in ("int64", "uint64") or math.prod(scalar.shape) != 1:
         raise AotritonError(
             INVALID_VALUE, f"{name} is {kind} {tuple(scalar.shape)}; accepted: an int, or a tensor of one int64")
     _check_device(name, scalar)
     return scalar.data_ptr(), scalar
+
+
+def pack_counter(name, counter):
+    """The address of a tensor of one int32, or None."""
+    if counter is None:
+        return None
+    kind = str(counter.dtype).rpartition(".")[2]
+    if kind != "int32" or math.prod(counter.shape) != 1:
+        raise AotritonError(INVALID_VALUE, f"{name} is {kind} {tuple(counter.shape)}; accepted: a tensor of one int32")
+    _check_device(name, counter)
+    return counter.data_ptr()
 
 
 def as_int64(number):

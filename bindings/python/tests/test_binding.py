@@ -85,7 +85,7 @@ def _header():
 _C_TYPES = {
     "int32_t": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "int64_t": ctypes.c_int64, "uint64_t": ctypes.c_uint64,
     "float": ctypes.c_float, "void*": ctypes.c_void_p, "const uint64_t*": ctypes.c_void_p,
-    "uint64_t*": ctypes.c_void_p, "aotriton_tensor": library.Tensor,
+    "uint64_t*": ctypes.c_void_p, "int32_t*": ctypes.c_void_p, "aotriton_tensor": library.Tensor,
 }
 
 
@@ -163,8 +163,9 @@ def test_everything_else_of_the_forward(fake):
     numbers = {name: FakeTensor((3,), dtype="torch.int32", ptr=ptr) for ptr, name in enumerate(
         ("cu_seqlens_q", "cu_seqlens_k", "seq_starts_q", "seq_starts_k"), 0x100)}
     encoded = FakeTensor((2, 8, 5, 7))
+    counter = FakeTensor((1,), dtype="torch.int32", ptr=0x60)
     aotriton.attn_fwd(
-        q, k, v, bias=FakeTensor((2, 8, 5, 7), stride=(0, 0, 7, 1), ptr=0x50), dropout_p=0.25, philox_seed=seed,
+        q, k, v, persistent_counter=counter, bias=FakeTensor((2, 8, 5, 7), stride=(0, 0, 7, 1), ptr=0x50), dropout_p=0.25, philox_seed=seed,
         philox_offset1=offset, philox_offset2=-1, philox_seed_output=seed_out, philox_offset_output=offset_out,
         varlen="strided", max_seqlen_q=4, max_seqlen_k=6, encoded_softmax=encoded, **numbers, **_outputs())
     (_, args, _), (name, packed, p, *rest) = fake.calls
@@ -173,9 +174,15 @@ def test_everything_else_of_the_forward(fake):
     assert (args.cu_seqlens_q.dtype, args.cu_seqlens_q.rank, args.cu_seqlens_q.sizes[0]) == (12, 1, 3)
     assert (args.varlen_type, args.max_seqlen_q, args.max_seqlen_k, args.dropout_p) == (3, 4, 6, 0.25)
     assert (args.philox_seed, args.philox_offset1, args.philox_offset2) == (0x10, 0x20, 2**64 - 1)
-    assert (args.philox_seed_output, args.philox_offset_output) == (0x30, 0x40)
+    assert (args.philox_seed_output, args.philox_offset_output, args.persistent_counter) == (0x30, 0x40, 0x60)
     assert (name, p, rest) == ("debug_simulate_encoded_softmax", 0.25, [0x10, 0x20, 2**64 - 1, 0])
     assert list(packed.sizes) == [2, 8, 5, 7]
+
+
+def test_a_counter_that_the_pointer_cannot_say_is_refused(fake):
+    for counter in (FakeTensor((1,), dtype="torch.int64"), FakeTensor((2,), dtype="torch.int32")):
+        with pytest.raises(aotriton.AotritonError, match="accepted: a tensor of one int32"):
+            aotriton.attn_fwd(*_qkv(), persistent_counter=counter, **_outputs())
 
 
 def test_without_dropout_no_scalar_is_packed(fake):

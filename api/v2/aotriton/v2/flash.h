@@ -27,7 +27,8 @@ struct FusedBwdExtraArguments : public CppTune {};
 
 // Of all functions: a refusal writes nothing, and aotriton_last_error() (aotriton/aotriton.h) says
 // why. What an argument means, and which may be null, stands there too. The philox scalars, int64
-// or uint64 in device memory, are not read while dropout_p is not positive; the counter is not used.
+// or uint64 in device memory, are not read while dropout_p is not positive.
+// atomic_for_causal is what persistent_atomic_counter is in v3.
 
 // Out = softmax(sm_scale * q k^T + b) v. is_causal: query m sees the keys 0 to m.
 AOTRITON_API hipError_t attn_fwd(T4 q,    // (batch, num_head_q, seqlen_q, head_dim_qk)

@@ -1,0 +1,29 @@
+"""Declaration of attn_fwd_persistent: the forward under a window, without bias and dropout, of aligned 16-bit tensors."""
+
+load("//kernels:declare.bzl", "axis", "constexpr", "kernel_declaration", "scalar", "stride", "tensor")
+load(":attn_fwd.bzl", "attn_fwd_configs")
+load(":family.bzl", "fp32_tensor", "head_dim_axis", "lse_strides")
+
+def _configs(arch, values):
+    return attn_fwd_configs(arch, dict(values, causal = "1", bias = "0", dropout = "0", layout = "aligned"))
+
+ATTN_FWD_PERSISTENT = kernel_declaration(
+    entry = "attn_fwd_persistent",
+    axes = [axis("dtype", ["fp16", "bf16"]), head_dim_axis()],
+    arguments = [tensor(name, "*{dtype}", align = 16) for name in ["Q", "K", "V", "Out"]] +
+                [fp32_tensor("L"), scalar("sm_scale", "fp32")] +
+                [
+                    stride("stride_" + name, align = 8)
+                    for name in ["qz", "qh", "qm", "kz", "kh", "kn", "vz", "vh", "vn", "oz", "oh", "om"]
+                ] + lse_strides() + [
+                    scalar(name, "i32")
+                    for name in ["num_sequences", "num_head_q", "num_head_k", "max_seqlen_q", "max_seqlen_k"]
+                ] + [
+                    tensor(name, "*i32")
+                    for name in ["cu_seqlens_q", "cu_seqlens_k", "seq_starts_q", "seq_starts_k"]
+                ] + [scalar(name, "i32") for name in ["varlen_type", "window_left", "window_right"]] +
+                [scalar("lse_scale", "fp32"), scalar("store_lse", "i32"), scalar("lse_compact", "i32")] +
+                [scalar("num_programs", "i32"), tensor("persistent_counter", "*i32"), constexpr("HEAD_DIM", "{head_dim}"), constexpr("BLOCK_M"), constexpr("BLOCK_N")],
+    configs = _configs,
+    fp_fusion = False,  # attn_fwd.bzl says why
+)
