@@ -77,7 +77,8 @@ def attn_fwd(way, q, k, v, *, out, logsumexp, encoded_softmax=None, philox_seed_
 def attn_bwd(way, do, q, k, v, out, logsumexp, *, backend, dq, dk, dv, dbias=False, delta=None, **problem):
     """aotriton.attn_bwd, made in one of WAYS."""
     if way == "python":
-        aotriton.attn_bwd(do, q, k, v, out, logsumexp, backend=backend, dq=dq, dk=dk, dv=dv, dbias=dbias, delta=delta, **problem)
+        aotriton.attn_bwd(do, q, k, v, out, logsumexp, backend=backend, dq=dq, dk=dk, dv=dv, dbias=dbias, delta=delta,
+                          **problem)
         return
     call = attention._Backward(do, q, k, v, out, logsumexp, backend, dq, dk, dv, dbias, delta, None, **problem)
     if way != "v3_lazy":

@@ -73,8 +73,8 @@ def all_tests(quick):
 
     return [
         *runtime_cases.tests(), *error_cases.tests(), *api_cases.tests(quick), *report_cases.tests(),
-        *forward_cases.tests(quick), *persistent_cases.tests(), *dropout_cases.tests(), *bias_cases.tests(), *varlen_cases.tests(),
-        *backward_cases.tests(), *family_cases.tests(quick), *random_cases.tests(quick), *upstream_cases.tests(quick)]
+        *forward_cases.tests(quick), *persistent_cases.tests(), *dropout_cases.tests(), *bias_cases.tests(),
+        *varlen_cases.tests(), *backward_cases.tests(), *family_cases.tests(quick), *random_cases.tests(quick), *upstream_cases.tests(quick)]
 
 
 def _run_tests(options):

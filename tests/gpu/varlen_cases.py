@@ -125,6 +125,6 @@ def v03_without_a_window():
 
 
 def tests():
-    functions = [tenth_empty, max_seqlens_unknown, last_sequence_masked, upstream_lists, same_as_alone, v02_layouts_of_lse, v03_empty_sequences,
-                 v03_without_a_window]
+    functions = [tenth_empty, max_seqlens_unknown, last_sequence_masked, upstream_lists, same_as_alone, v02_layouts_of_lse,
+                 v03_empty_sequences, v03_without_a_window]
     return [*grid(), *[(f"varlen/{one.__name__}", one) for one in functions]]
