@@ -277,9 +277,9 @@ class Case:
         q, k, v, do = tensors
         if name == "dv" or not q.numel() or not k.numel():
             return 0.0
-        # A sum of products errs by about half an eps of |do| |v|, whatever cancels in it; the roundings of Out
+        # dP and Delta each err by about half an eps of |do| |v|, whatever cancels in them; the roundings of Out
         # are independent of each other.
-        eps = EPS_FP32 / 2 + (torch.finfo(self.dtype).eps / 2 / math.sqrt(v.shape[3]) if self.dropout_p else 0.0)
+        eps = EPS_FP32 + (torch.finfo(self.dtype).eps / 2 / math.sqrt(v.shape[3]) if self.dropout_p else 0.0)
         ds = eps * (_longest(do) * _longest(v)).item() / max(1 - self.dropout_p, 1e-3)
         if self.dtype == torch.float16:
             ds += 2.0**-24
