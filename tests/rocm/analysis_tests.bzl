@@ -1,17 +1,18 @@
 """What the GPU tests are made of, seen in the analysis phase."""
 
 load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts", "unittest")
-load(":defs.bzl", "for_arch")
 
-def _packs_test_impl(ctx):
+def _files_test_impl(ctx):
     env = analysistest.begin(ctx)
-    files = analysistest.target_under_test(env)[DefaultInfo].files.to_list()
-    asserts.equals(env, ["aotriton.images/amd-gfx1100/flash/attn_fwd.pack"], [file.short_path for file in files])
+    files = [file.short_path for file in analysistest.target_under_test(env)[DefaultInfo].files.to_list()]
+    for file in ctx.attr.has:
+        asserts.true(env, file in files, "%s is not among %s" % (file, files))
     return analysistest.end(env)
 
 # The arch is the target's own, and not that of the platform.
-packs_test = analysistest.make(
-    _packs_test_impl,
+files_test = analysistest.make(
+    _files_test_impl,
+    attrs = {"has": attr.string_list()},
     config_settings = {"//command_line_option:platforms": str(Label("//platforms:gfx950"))},
 )
 
@@ -24,15 +25,16 @@ def _tags_test_impl(ctx):
 
 tags_test = unittest.make(_tags_test_impl, attrs = {"found": attr.string_list()})
 
-def analysis_tests(gpu_test):
-    """Declares the tests of this file; gpu_test: one of the GPU tests, declared before."""
-    for_arch(
-        name = "packs_for_arch",
-        testonly = True,
-        arch = "gfx1100",
-        only = ["attn_fwd.fp16.d64"],
-        tags = ["manual"],
-        target = "//:images",
+def analysis_tests(arch):
+    """Declares the tests of this file, on the GPU tests of an arch, which must be declared before."""
+    files_test(
+        name = "images_test",
+        has = ["aotriton.images/amd-%s/flash/%s.pack" % (arch, kernel) for kernel in ["attn_fwd", "bwd_fused"]],
+        target_under_test = ":%s_images" % arch,
     )
-    packs_test(name = "packs_test", target_under_test = ":packs_for_arch")
-    tags_test(name = "tags_test", found = native.existing_rule(gpu_test)["tags"])
+    files_test(
+        name = "bundle_test",
+        has = ["tests/gpu/bundle.tar.gz"],
+        target_under_test = ":%s_bundle" % arch,
+    )
+    tags_test(name = "tags_test", found = native.existing_rule(arch + "_python_test")["tags"])

@@ -58,22 +58,21 @@ def gpu_tests(arch, is_here, cpp, only):
       cpp: a googletest program.
       only: the functionals that it needs.
     """
-    if is_here:
-        for_arch(
-            name = arch + "_bundle",
-            testonly = True,
-            arch = arch,
-            tags = ["manual"],
-            target = "//tests/gpu:bundle",
-        )
-        for_arch(
-            name = arch + "_images",
-            testonly = True,
-            arch = arch,
-            only = only,
-            tags = ["manual"],
-            target = "//:images",
-        )
+    for_arch(
+        name = arch + "_bundle",
+        testonly = True,
+        arch = arch,
+        tags = ["manual"],
+        target = "//tests/gpu:bundle",
+    )
+    for_arch(
+        name = arch + "_images",
+        testonly = True,
+        arch = arch,
+        only = only,
+        tags = ["manual"],
+        target = "//:images",
+    )
     _gpu_test(
         name = arch + "_python_test",
         size = "enormous",
