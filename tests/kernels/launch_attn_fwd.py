@@ -15,32 +15,64 @@ INT_MAX = 2**31 - 1
 NULL = torch.empty(0, dtype=torch.int64)  # its address is 0
 
 
-class Guarded:
-    """A (batch, head, seqlen, head_dim) view in a larger buffer of NaN.
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """How a (batch, head, row, column) view lies in memory.
 
-    bhsd, bshd: how its dimensions lie. odd: bshd, from an odd address, with a gap of an
-    odd number of elements after every row.
+    order: its dimensions from the innermost, which has stride 1, outwards. gaps: elements left free
+    after each of them, in that order. unit: what the other strides and the offset are multiples of.
+    offset: units before the first element. shared: dimensions of stride 0.
     """
 
+    order: tuple = (3, 2, 1, 0)
+    gaps: tuple = (16, 32, 32, 0)
+    unit: int = 1
+    offset: int = 0
+    shared: tuple = ()
+
+    def strides(self, shape):
+        steps, step = [0] * 4, 1
+        for i, gap in zip(self.order, self.gaps):
+            if i not in self.shared:
+                steps[i] = step
+                step = -(-(step * max(shape[i], 1) + gap) // self.unit) * self.unit
+        return steps
+
+
+# odd: no base and no stride but the last is even. transposed: a row is a column in memory.
+LAYOUTS = {
+    "bhsd": Layout(),
+    "bshd": Layout((3, 1, 2, 0)),
+    "odd": Layout((3, 1, 2, 0), (3, 5, 7, 0), offset=1),
+    "transposed": Layout((2, 3, 1, 0), (3, 5, 7, 0), offset=1),
+}
+GUARD = 32  # elements of NaN before and after
+
+
+class Guarded:
+    """A (batch, head, row, column) view in a larger buffer of NaN. layout: a Layout or the name of one."""
+
     def __init__(self, shape, dtype, layout="bhsd"):
-        b, h, s, d = shape
-        gap = 3 if layout == "odd" else 16
-        sizes = (b, h, s + 2, d + gap) if layout == "bhsd" else (b, s + 2, h, d + gap)
-        self.buffer = torch.full((math.prod(sizes) + 64,), math.nan, dtype=dtype)
-        start = 33 if layout == "odd" else 32
-        whole = self.buffer[start:start + math.prod(sizes)].view(sizes)
-        if layout != "bhsd":
-            whole = whole.transpose(1, 2)
-        self.view = whole[:, :, 1:1 + s, :d]
+        layout = LAYOUTS[layout] if isinstance(layout, str) else layout
+        steps = layout.strides(shape)
+        first = GUARD + layout.unit * layout.offset
+        last = first + sum(max(size - 1, 0) * step for size, step in zip(shape, steps))
+        self.buffer = torch.full((last + 1 + GUARD,), math.nan, dtype=dtype)
+        self.view = self.buffer.as_strided(shape, steps, first)
 
     def untouched_around(self):
         self.view.fill_(math.nan)
         return bool(self.buffer.isnan().all())
 
 
+def elements(view):
+    """The view with size 1 in dimensions of stride 0: each element once."""
+    return view[tuple(slice(0, 1) if step == 0 else slice(None) for step in view.stride())]
+
+
 def normal(shape, dtype, layout, generator):
     guarded = Guarded(shape, dtype, layout)
-    guarded.view.copy_(torch.randn(shape, generator=generator))
+    elements(guarded.view).copy_(torch.randn(elements(guarded.view).shape, generator=generator))
     return guarded
 
 
@@ -74,6 +106,11 @@ class Varlen:
     @property
     def max_k(self):
         return max(self.lengths(self.cu_k))
+
+
+def fp32(number):
+    """What a kernel is given for a Python number."""
+    return torch.tensor(number, dtype=torch.float32).item()
 
 
 def bits(number):

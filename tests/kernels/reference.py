@@ -133,8 +133,28 @@ def gradient_floors(q, k, v, do, sm_scale, window=None, measure=largest, **input
         for i, exact in enumerate(want))
 
 
-def tolerance(q, k, v, sm_scale, window=None, factor=2.0, **inputs):
-    """The largest error allowed of Out and of LSE: factor times the floor."""
+def gradient_roundings(q, k, v, do, sm_scale, dropout_p=0.0):
+    """Floors of (dQ, dK, dV, dB) where the plain formula errs nothing at all.
+
+    A row of one key has dS = P (dP - Delta) = 0, and the plain formula finds that without an error. A
+    kernel that sums dP and Delta apart keeps their rounding; with dropout also that of Out, from which
+    Delta is made and which is then no copy of a row of V; and what storing it next to 0 costs.
+    """
+    if not q.numel() or not k.numel():
+        return 0.0, 0.0, 0.0, 0.0
+    # A sum of products, one after another, errs by about eps |do| |v|, whatever cancels in it; the
+    # roundings of Out are independent of each other.
+    eps = torch.finfo(torch.float32).eps
+    eps += torch.finfo(q.dtype).eps / 2 / math.sqrt(v.shape[3]) if dropout_p else 0.0
+    ds = eps * (do.double().norm(dim=-1).max() * v.double().norm(dim=-1).max()).item() / max(1 - dropout_p, 1e-3)
+    ds += 2.0**-24 if q.dtype == torch.float16 else 0.0
+    rows_of_key = q.shape[2] * (q.shape[1] // k.shape[1])
+    return (abs(sm_scale) * largest(k) * ds * math.sqrt(k.shape[2]),
+            abs(sm_scale) * largest(q) * ds * math.sqrt(rows_of_key), 0.0, ds)
+
+
+def floors(q, k, v, sm_scale, window=None, **inputs):
+    """The floors of Out and of LSE."""
     _, want_lse = attention(q, k, v, sm_scale, window, **inputs)
     # LSE is fp32 for every input type.
     _, lse = attention(q, k, v, sm_scale, window, torch.float32, **inputs)
@@ -145,4 +165,4 @@ def tolerance(q, k, v, sm_scale, window=None, factor=2.0, **inputs):
         largest_score = abs(sm_scale) * (q.double().norm(dim=-1).max() * k.double().norm(dim=-1).max()).item()
     eps = torch.finfo(torch.float32).eps
     floor_lse = max(error(lse[finite], want_lse[finite]), eps * (1.0 + largest(want_lse[finite]) + largest_score))
-    return factor * floor(q, k, v, sm_scale, window, **inputs), factor * floor_lse
+    return floor(q, k, v, sm_scale, window, **inputs), floor_lse

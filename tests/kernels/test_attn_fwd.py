@@ -7,14 +7,15 @@ import pytest
 import torch
 
 from tests.kernels import interpreter_fixes
-from tests.kernels.launch_attn_fwd import HEAD_DIMS, INT_MAX, Dropout, Guarded, Varlen, normal, run
+from tests.kernels.bounds import FORWARD, compare_forward
+from tests.kernels.launch_attn_fwd import HEAD_DIMS, INT_MAX, Dropout, Guarded, Varlen, fp32, normal, run
 from tests.kernels.reference import (
     BOTTOM_RIGHT_ALIGNED,
     TOP_LEFT_ALIGNED,
     attention,
     error,
+    floors,
     rows_of,
-    tolerance,
 )
 
 interpreter_fixes.install()
@@ -28,23 +29,9 @@ def make_bias(kind, shape, dtype, generator):
     """A bias of (batch, head, seqlen_q, seqlen_k), or broadcast to it by strides of 0, in a buffer of NaN."""
     b, h, m, n = shape
     if kind == "transposed":
-        return normal((b, h, n, m), dtype, "odd", generator).view.transpose(2, 3)
+        return normal(shape, dtype, "transposed", generator).view
     stored = {"full": shape, "heads": (b, 1, m, n), "keys": (1, 1, 1, n), "rows": (b, h, m, 1)}[kind]
     return normal(stored, dtype, "bhsd", generator).view.expand(shape)
-
-
-def compare(out, lse, q, k, v, sm_scale, window, **inputs):
-    """Out and LSE of sequences, each (batch, ...), against float64."""
-    want, want_lse = attention(q, k, v, sm_scale, window, **inputs)
-    out_tolerance, lse_tolerance = tolerance(q, k, v, sm_scale, window, **inputs)
-    assert error(out, want) <= out_tolerance
-    empty = want_lse.isinf()
-    assert (lse[empty] == math.inf).all() and (out[empty] == 0).all()
-    assert error(lse[~empty], want_lse[~empty]) <= lse_tolerance
-
-
-def fp32(number):
-    return torch.tensor(number, dtype=FP32).item()  # what the kernel is given
 
 
 def check(dtype, d, seqlens, window=None, heads=(2, 2), batch=1, layout="bhsd", sm_scale=None,
@@ -61,7 +48,7 @@ def check(dtype, d, seqlens, window=None, heads=(2, 2), batch=1, layout="bhsd", 
     if dropout is not None:
         inputs.update(keep=dropout.keep(batch, heads[0], *seqlens), dropout_p=fp32(dropout.p))
     out, lse = run(q, k, v, sm_scale, window, layout, bias=bias, dropout=dropout, **kwargs)
-    compare(out, lse, q, k, v, sm_scale, window, **inputs)
+    compare_forward(out, lse, q, k, v, sm_scale, window, **inputs)
 
 
 @pytest.mark.parametrize("dtype, d, seqlens, window, heads, layout", [
@@ -194,7 +181,7 @@ def check_varlen(varlen, dtype, d, window, dropout, heads, lse_compact, general)
         begin = (varlen.starts_q or varlen.cu_q)[i]
         one_lse = lse[None, :, begin:begin + rows] if lse_compact else lse[i:i + 1, :, :rows]
         inputs = {"keep": keep[i:i + 1, :, :rows, :keys], "dropout_p": fp32(dropout.p)} if dropout else {}
-        compare(one_out, one_lse, one_q, one_k, one_v, 0.25, window, **inputs)
+        compare_forward(one_out, one_lse, one_q, one_k, one_v, 0.25, window, **inputs)
         for written in (one_out, one_lse):
             assert not written.isnan().any()
             written.fill_(math.nan)
@@ -230,7 +217,7 @@ def test_lowest_fp16_mask(general):
     bias = bias.expand(2, 32, 7, 7)
     sm_scale = fp32(128**-0.5)
     out, lse = run(q, k, v, sm_scale, bias=bias, general=general, blocks=(16, 16))
-    compare(out, lse, q, k, v, sm_scale, None, bias=bias)
+    compare_forward(out, lse, q, k, v, sm_scale, None, bias=bias)
 
 
 # K11: a row of -inf has no key; a row of the lowest finite number has all of them, alike.
@@ -252,7 +239,7 @@ def test_rows_of_masks(dtype, general):
     # In fp32 nothing of the scores is left beside the lowest bf16 or fp32.
     want[:, 0, 5] = v[:, 0].double().mean(dim=1) if dtype != FP16 else want[:, 0, 5]
     rest = [row for row in range(40) if dtype != FP16 or row != 5]
-    assert error(out[:, 0, rest], want[:, 0, rest]) <= tolerance(q, k, v, 0.25, bias=bias)[0]
+    assert error(out[:, 0, rest], want[:, 0, rest]) <= FORWARD * floors(q, k, v, 0.25, bias=bias)[0]
 
 
 # K12: the first block of keys is all masked, by a bias, for some rows or for all.
@@ -265,7 +252,7 @@ def test_first_block_masked(general):
         bias[:, :, rows, :16] = -math.inf
         for window in (None, (40, 40)):
             out, lse = run(q, k, v, 0.25, window, bias=bias, general=general, blocks=(16, 16))
-            compare(out, lse, q, k, v, 0.25, window, bias=bias)
+            compare_forward(out, lse, q, k, v, 0.25, window, bias=bias)
 
 
 # K10: the logsumexp of a large bias gives back the P it came from.
@@ -275,7 +262,7 @@ def test_large_bias(general):
     q, k, v = (torch.randn(1, 2, 40, 32, generator=generator).bfloat16() for _ in "qkv")
     bias = (100 * torch.randn(1, 2, 40, 64, generator=generator)).bfloat16()[..., :40]
     out, lse = run(q, k, v, 0.25, bias=bias, general=general)
-    compare(out, lse, q, k, v, 0.25, None, bias=bias)
+    compare_forward(out, lse, q, k, v, 0.25, None, bias=bias)
     scores = torch.matmul(q.double(), k.double().transpose(2, 3)) * 0.25 + bias.double()
     row_sums = torch.exp(scores - lse.double()[..., None]).sum(dim=-1)
     assert error(row_sums, torch.ones_like(row_sums)) < 1e-4
