@@ -74,17 +74,17 @@ def attn_fwd(q, k, v, *, out=None, logsumexp=None, encoded_softmax=None, philox_
     return call.out, call.logsumexp
 
 
-def supported(q, k, v, *, out=None, logsumexp=None, stream=None, **problem):
+def supported(q, k, v, *, out=None, logsumexp=None, persistent_counter=None, stream=None, **problem):
     """Whether attn_fwd would accept the same arguments.
 
     Returns:
       None, or the text that says why not. Outputs that are not given are allocated and dropped.
     """
-    return _reason(lambda: _Forward(q, k, v, out, logsumexp, None, None, None, stream, **problem),
+    return _reason(lambda: _Forward(q, k, v, out, logsumexp, None, None, persistent_counter, stream, **problem),
                    "aotriton_attn_fwd_supported")
 
 
-def prepare(q, k, v, *, out=None, logsumexp=None, stream=None, **problem):
+def prepare(q, k, v, *, out=None, logsumexp=None, persistent_counter=None, stream=None, **problem):
     """Loads what attn_fwd with the same arguments needs; enqueues nothing.
 
     After it, attn_fwd with out and logsumexp given neither loads nor allocates, so it can be
@@ -93,7 +93,7 @@ def prepare(q, k, v, *, out=None, logsumexp=None, stream=None, **problem):
     Raises:
       AotritonError: attn_fwd would refuse the arguments, or loading failed.
     """
-    _Forward(q, k, v, out, logsumexp, None, None, None, stream, **problem).run(load().aotriton_attn_fwd_prepare)
+    _Forward(q, k, v, out, logsumexp, None, None, persistent_counter, stream, **problem).run(load().aotriton_attn_fwd_prepare)
 
 
 def attn_bwd(do, q, k, v, out, logsumexp, *, backend=None, dq=None, dk=None, dv=None, dbias=False, delta=None,

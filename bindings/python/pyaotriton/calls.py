@@ -87,9 +87,12 @@ def handle_of(stream):
     return (Stream() if stream is None else stream).handle
 
 
-def attn_fwd(stream, q, k, v, b, out, lse, encoded_softmax, sm_scale, window, varlen, dropout):
+def attn_fwd(stream, q, k, v, b, out, lse, encoded_softmax, counter, sm_scale, window, varlen, dropout):
+    if counter and window and counter.dtype != DType.kInt32:  # without a window it is not used, and may be anything
+        raise Refusal(hipError_t.hipErrorInvalidValue,
+                      f"persistent_counter has dtype {counter.dtype.name}; it must be int32 (12)")
     args = AttnFwdArgs(struct_size=ctypes.sizeof(AttnFwdArgs), **_common(q, k, v, b, out, lse, sm_scale, window, varlen),
-                       **dropout.fields(outputs=True))
+                       persistent_counter=counter.data_ptr or None, **dropout.fields(outputs=True))
     lib, handle = load(), handle_of(stream)
     if encoded_softmax:
         _check_encoded_softmax(encoded_softmax, q, k, varlen)

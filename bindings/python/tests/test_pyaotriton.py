@@ -183,6 +183,19 @@ def test_dropout_and_its_mask():
     assert launches() == [mask]
 
 
+def test_the_counter_asks_for_the_persistent_schedule():
+    rest = {**FORWARD_REST, "atomic_for_causal": T0(0x40, DType.kInt32)}
+    ok(v2.attn_fwd(**tensors(), sm_scale=0.5, **NO_DROPOUT, **rest, is_causal=True))
+    causal = {"causal_type": 3, "window_left": TOP_LEFT, "window_right": TOP_LEFT, "sm_scale": 0.5}
+    ok(v3.attn_fwd(params(v3.attn_fwd_params, **tensors(), **NO_DROPOUT, **rest, **causal), 3))
+    for symbol, _, arguments in launches():
+        assert (symbol, arguments["persistent_counter"]) == ("attn_fwd_persistent", 0x40)
+    rest["atomic_for_causal"] = T0(0x40, DType.kInt64)
+    ok(v2.attn_fwd(**tensors(), sm_scale=0.5, **NO_DROPOUT, **rest, is_causal=False))  # not used
+    assert v2.attn_fwd(**tensors(), sm_scale=0.5, **NO_DROPOUT, **rest, is_causal=True) == hipError_t.hipErrorInvalidValue
+    assert pyaotriton.last_error() == "persistent_counter has dtype kInt64; it must be int32 (12)"
+
+
 def test_scalars_without_dropout_are_not_looked_at():
     # p not positive: whatever the callers left in them.
     bad = {"dropout_p": -1.0, "philox_seed": T0(0x11, DType.kInt32), "philox_offset1": T0(3), "philox_offset2": 0}

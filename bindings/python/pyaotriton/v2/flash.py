@@ -39,16 +39,16 @@ def attn_fwd(q, k, v, b, sm_scale, softmax_lse, out, dropout_p, philox_seed, phi
              philox_seed_output, philox_offset_output, encoded_softmax, is_causal, atomic_for_causal, stream=None,
              extargs=None):
     dropout = Dropout(dropout_p, philox_seed, philox_offset1, philox_offset2, philox_seed_output, philox_offset_output)
-    return answer(calls.attn_fwd, stream, q, k, v, b, out, softmax_lse, encoded_softmax, sm_scale, _window(is_causal),
-                  Varlen(), dropout)
+    return answer(calls.attn_fwd, stream, q, k, v, b, out, softmax_lse, encoded_softmax, atomic_for_causal,
+                  sm_scale, _window(is_causal), Varlen(), dropout)
 
 
 def attn_fwd_compact_varlen(q, k, v, b, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, sm_scale, softmax_lse,
                             out, dropout_p, philox_seed, philox_offset1, philox_offset2, philox_seed_output,
                             philox_offset_output, encoded_softmax, is_causal, atomic_for_causal, stream=None, extargs=None):
     dropout = Dropout(dropout_p, philox_seed, philox_offset1, philox_offset2, philox_seed_output, philox_offset_output)
-    return answer(calls.attn_fwd, stream, q, k, v, b, out, softmax_lse, encoded_softmax, sm_scale, _window(is_causal),
-                  _compact(cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k), dropout)
+    return answer(calls.attn_fwd, stream, q, k, v, b, out, softmax_lse, encoded_softmax, atomic_for_causal,
+                  sm_scale, _window(is_causal), _compact(cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k), dropout)
 
 
 def attn_bwd(q, k, v, b, sm_scale, out, dout, dq, dk, dv, db, softmax_lse, delta, dropout_p, philox_seed,

@@ -68,7 +68,7 @@ def _attn_fwd(params, params_version, stream, options):
     dropout = Dropout(params.dropout_p, params.philox_seed_ptr, params.philox_offset1, params.philox_offset2,
                       params.philox_seed_output, params.philox_offset_output)
     return calls.attn_fwd(stream, params.Q, params.K, params.V, params.B, params.Out, params.L, params.encoded_softmax,
-                          params.Sm_scale, _window(params), _varlen(params), dropout)
+                          params.persistent_atomic_counter, params.Sm_scale, _window(params), _varlen(params), dropout)
 
 
 def _attn_bwd(params, params_version, stream, options):
