@@ -6,6 +6,7 @@
 
 #include "aotriton/config.h"
 #include "dispatcher/gpus.h"
+#include "dispatcher/images.h"
 #include "dispatcher/philox.h"
 #include "dispatcher/report.h"
 #include "dispatcher/run.h"
@@ -188,6 +189,10 @@ const char* aotriton_version(void) {
   static const auto* const version =
       new std::string(Text(AOTRITON_VERSION_MAJOR, ".", AOTRITON_VERSION_MINOR, ".", AOTRITON_VERSION_PATCH));
   return version->c_str();
+}
+
+aotriton_status aotriton_set_images_dir(const char* dir) {
+  return Report([&] { return SetImagesDir(dir != nullptr ? dir : ""); });
 }
 
 aotriton_status aotriton_gpu_arch(void* stream, char* arch, size_t size) {

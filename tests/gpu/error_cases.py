@@ -216,7 +216,7 @@ def good_call_after_bad_ones():
 
 def images_folder():
     """Where the library under test has its packs."""
-    return pathlib.Path(os.environ.get("AOTRITON_IMAGES")
+    return pathlib.Path(os.environ.get("AOTRITON_IMAGES_DIR")
                         or pathlib.Path(library.find_library()).parent / "aotriton.images")
 
 
@@ -227,7 +227,7 @@ def packs():
     with tempfile.TemporaryDirectory() as images:
         done = subprocess.run(
             [sys.executable, PACK_CHILD, images_folder() / relative, pathlib.Path(images, relative)],
-            env={**os.environ, "AOTRITON_IMAGES": images, "AOTRITON_LIBRARY": library.find_library(),
+            env={**os.environ, "AOTRITON_IMAGES_DIR": images, "AOTRITON_LIBRARY": library.find_library(),
                  "PYTHONPATH": str(pathlib.Path(aotriton.__file__).parents[1])},
             capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, f"the child ended with {done.returncode}: {done.stderr[-600:]}"

@@ -1,6 +1,6 @@
 """pack_child.py GOOD_PACK PLACE: calls attention while the pack at PLACE is missing, cut, changed, whole.
 
-A process of its own, so that nothing is loaded yet; AOTRITON_IMAGES is already set. Prints one JSON
+A process of its own, so that nothing is loaded yet; AOTRITON_IMAGES_DIR is already set. Prints one JSON
 line a step: {"step", "ok", "status", "text", "untouched"}.
 """
 
