@@ -275,18 +275,10 @@ Status KernelPack::Add(const Choice& choice, const Extents& extents, const Value
     const Binding binding = bindings_[functional.first_argument + i];
     Argument& argument = launch.arguments[i];
     argument.name = kKnownArguments[binding.value].name;
-    switch (binding.type) {
-      case Type::kPointer: argument.value.pointer = values.pointer(binding.value); break;
-      case Type::kI64: argument.value.i64 = values.integer(binding.value); break;
-      case Type::kFp32: argument.value.fp32 = values.real(binding.value); break;
-      case Type::kI32: {
-        const int64_t value = values.integer(binding.value);
-        argument.value.i32 = static_cast<int32_t>(value);
-        if (argument.value.i32 != value) {
-          return Status(kNotSupported, Text(argument.name, " is ", value, "; the kernel reads it in 32 bits"));
-        }
-        break;
-      }
+    // On a little-endian host the first bytes of the widest are the value of each type.
+    argument.value.i64 = values.bits(binding.value);
+    if (binding.type == Type::kI32 && argument.value.i32 != argument.value.i64) {
+      return Status(kNotSupported, Text(argument.name, " is ", argument.value.i64, "; the kernel reads it in 32 bits"));
     }
   }
   ++plan->launch_count;
