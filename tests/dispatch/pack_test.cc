@@ -2,33 +2,20 @@
 #include "dispatcher/pack.h"
 
 #include <gtest/gtest.h>
-#include <lzma.h>
 
 #include <cstring>
 
+#include "tests/dispatch/pack_bytes.h"
 #include "tests/dispatch/support.h"
 
 namespace aotriton::dispatcher {
 namespace {
 
+using pack_bytes::kIndexOffset;
+using pack_bytes::Seal;
+using pack_bytes::SetWord;
+using pack_bytes::Word;
 using support::Folder;
-
-constexpr size_t kIndexOffset = 64;
-
-uint32_t Word(const std::string& bytes, size_t offset) {
-  uint32_t value;
-  memcpy(&value, bytes.data() + offset, 4);
-  return value;
-}
-
-void SetWord(std::string* bytes, size_t offset, uint32_t value) { memcpy(bytes->data() + offset, &value, 4); }
-
-// Makes the CRC right again, so that what lies behind it is reached.
-void Seal(std::string* bytes) {
-  const uint32_t size = Word(*bytes, 20);
-  if (kIndexOffset + size > bytes->size()) return;
-  SetWord(bytes, 24, lzma_crc32(reinterpret_cast<const uint8_t*>(bytes->data()) + kIndexOffset, size, 0));
-}
 
 // The offset of record `record` of a section.
 size_t Record(const std::string& bytes, const char* tag, uint32_t record) {
