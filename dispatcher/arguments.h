@@ -67,9 +67,8 @@ class Values {
   explicit Values(const AttnBwd& op);
   explicit Values(const EncodedSoftmax& op);
 
-  void* pointer(Value value) const { return values_[value].pointer; }
-  int64_t integer(Value value) const { return values_[value].integer; }
-  float real(Value value) const { return values_[value].real; }
+  // The 8 bytes of the value, of whatever kind it is.
+  int64_t bits(Value value) const { return values_[value].integer; }
 
  private:
   void Set(const Attention& op);

@@ -43,6 +43,9 @@ Status CheckUnused(const Named& n, int32_t varlen_type) {
 
 Status CheckVarlen(const Attention& op) {
   const Varlen& varlen = op.varlen;
+  const bool has_arrays = varlen.cu_seqlens_q.data != nullptr || varlen.cu_seqlens_k.data != nullptr ||
+                          varlen.seq_starts_q.data != nullptr || varlen.seq_starts_k.data != nullptr;
+  if (varlen.type == kVarlenNone && !has_arrays) return Status();
   if (varlen.type < kVarlenNone || varlen.type > kVarlenStrided) {
     return Status(kNotSupported, Text("varlen_type is ", varlen.type,
                                       "; it must be 0 (none), 1 (compact), 2 (padded) or 3 (strided)"));
@@ -196,14 +199,24 @@ Status ValidateAttention(const Attention& op, Access out_access) {
     if (!status.ok()) return status;
   }
   struct Rule {
-    const Named& tensor;
+    const char* name;
+    Tensor Attention::*tensor;
     int dimension;
-    const Named& like;
+    const char* of;
+    Tensor Attention::*like;
   };
-  for (const Rule& rule : {Rule{k, 0, q}, Rule{k, 3, q}, Rule{v, 0, k}, Rule{v, 1, k}, Rule{v, 2, k},
-                           Rule{out, 0, q}, Rule{out, 1, q}, Rule{out, 2, q}, Rule{out, 3, v}}) {
-    Status status = CheckSize(rule.tensor, rule.dimension, rule.like.tensor.sizes[rule.dimension], rule.like.name);
-    if (!status.ok()) return status;
+  static constexpr Rule kRules[] = {
+      {"k", &Attention::k, 0, "q", &Attention::q},     {"k", &Attention::k, 3, "q", &Attention::q},
+      {"v", &Attention::v, 0, "k", &Attention::k},     {"v", &Attention::v, 1, "k", &Attention::k},
+      {"v", &Attention::v, 2, "k", &Attention::k},     {"out", &Attention::out, 0, "q", &Attention::q},
+      {"out", &Attention::out, 1, "q", &Attention::q}, {"out", &Attention::out, 2, "q", &Attention::q},
+      {"out", &Attention::out, 3, "v", &Attention::v},
+  };
+  for (const Rule& rule : kRules) {
+    const int64_t expected = (op.*rule.like).sizes[rule.dimension];
+    if ((op.*rule.tensor).sizes[rule.dimension] != expected) {
+      return RefuseSize({rule.name, op.*rule.tensor}, rule.dimension, expected, rule.of);
+    }
   }
   const int64_t heads_q = op.q.sizes[1], heads_k = op.k.sizes[1];
   if (heads_q != 0 && (heads_k == 0 || heads_q % heads_k != 0)) {

@@ -10,7 +10,7 @@ namespace aotriton::dispatcher {
 
 // Both are deterministic. The numbers are the C ABI's.
 enum class BwdBackend : int32_t {
-  kDefault = 0,  // split if there is a delta, else fused
+  kDefault = 0,  // split if there is a delta and its kernels take the call, else fused
   kSplit = 1,    // three launches, with delta between them
   kFused = 2,    // one launch
 };
@@ -32,7 +32,7 @@ struct AttnBwd : Attention {
   BwdBackend backend = BwdBackend::kDefault;
 };
 
-// The backend that carries out a valid call.
+// The first backend to try for a valid call.
 BwdBackend BackendOf(const AttnBwd& op);
 
 // All that can be said about a call without a GPU. A delta that is still to be made is not looked at.

@@ -5,16 +5,6 @@
 namespace aotriton::dispatcher {
 namespace {
 
-int ElementSize(int32_t dtype) {
-  switch (dtype) {
-    case kInt64:
-    case kUInt64: return 8;
-    case kInt32:
-    case kFloat32: return 4;
-    default: return 2;
-  }
-}
-
 // An empty tensor may come without memory (PyTorch's do); one that is all zeros was never set.
 bool IsMissing(const Tensor& t) {
   if (t.data != nullptr) return false;
@@ -29,12 +19,9 @@ std::string ShapeOf(const Tensor& t) {
   return t.rank >= 0 && t.rank <= Tensor::kMaxRank ? "sizes " + Tuple(t.sizes, t.rank) : Text("rank ", t.rank);
 }
 
-Status CheckElementAligned(const char* name, const void* data, int32_t dtype) {
-  const auto address = reinterpret_cast<uintptr_t>(data);
-  const int size = ElementSize(dtype);
-  if (address % size == 0) return Status();
-  return Status(kInvalidValue, Text(name, " is at address ", address, "; it must be a multiple of ", size,
-                                    ", the size of its elements"));
+Status RefuseAddress(const char* name, const void* data, int32_t dtype) {
+  return Status(kInvalidValue, Text(name, " is at address ", reinterpret_cast<uintptr_t>(data), "; it must be a multiple of ",
+                                    ElementSize(dtype), ", the size of its elements"));
 }
 
 Status CheckTensor(const Named& n, Access access, LastStride last_stride) {
@@ -47,13 +34,15 @@ Status CheckTensor(const Named& n, Access access, LastStride last_stride) {
   if (DTypeName(t.dtype) == nullptr) {
     return Status(kNotSupported, Text(n.name, " has dtype ", t.dtype, "; supported are fp32 (1), fp16 (2) and bf16 (3)"));
   }
+  bool has_elements = true;
   for (int i = 0; i < 4; ++i) {
-    if (t.sizes[i] < 0 || t.sizes[i] > kMaxExtent) {
+    has_elements &= t.sizes[i] != 0;
+    if (static_cast<uint64_t>(t.sizes[i]) > kMaxExtent) {
       return Status(kInvalidValue, Text(n.name, " has sizes ", Tuple(t.sizes, 4), "; each must be from 0 to ", kMaxExtent));
     }
   }
-  for (int i = 0; i < 4; ++i) {
-    if (t.sizes[i] == 1 || !HasElements(t)) continue;  // this stride is never used
+  for (int i = 0; i < 4 && has_elements; ++i) {
+    if (t.sizes[i] == 1) continue;  // this stride is never used
     if (i == 3 && last_stride == LastStride::kOne) {
       if (t.strides[3] != 1) {
         return Status(kInvalidValue, Text(n.name, " has last stride ", t.strides[3], "; it must be 1"));
@@ -68,14 +57,12 @@ Status CheckTensor(const Named& n, Access access, LastStride last_stride) {
   return CheckElementAligned(n.name, t.data, t.dtype);
 }
 
-Status CheckDType(const Named& n, int32_t expected, const char* of) {
-  if (n.tensor.dtype == expected) return Status();
+Status RefuseDType(const Named& n, int32_t expected, const char* of) {
   return Status(kInvalidValue, Text(n.name, " has dtype ", DTypeName(n.tensor.dtype), "; it must be ", DTypeName(expected),
                                     ", that of ", of));
 }
 
-Status CheckSize(const Named& n, int dimension, int64_t expected, const char* of) {
-  if (n.tensor.sizes[dimension] == expected) return Status();
+Status RefuseSize(const Named& n, int dimension, int64_t expected, const char* of) {
   return Status(kInvalidValue, Text(n.name, " has sizes ", Tuple(n.tensor.sizes, n.tensor.rank), "; dimension ", dimension,
                                     " must be ", expected, ", that of ", of));
 }

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "dispatcher/log.h"
 #include "dispatcher/text.h"
 
 namespace aotriton::dispatcher {
@@ -66,6 +67,8 @@ Status LoadFunction(Driver* driver, const Place& place, const Launch& launch, vo
     driver->UnloadModule(module);
     return in_pack(status);
   }
+  Log(LogLevel::kOnce, "loaded the code object ", variant.symbol, " (", loaded.code.size, " bytes, ", variant.hash, ") of the pack ",
+      launch.pack->path(), " on device ", place.device);
   *function = loaded.function;
   functions->Add(place, key, std::move(loaded));
   return Status();

@@ -3,8 +3,10 @@
 #include <cstring>
 #include <map>
 #include <shared_mutex>
+#include <vector>
 
 #include "dispatcher/images.h"
+#include "dispatcher/log.h"
 #include "dispatcher/text.h"
 
 namespace aotriton::dispatcher {
@@ -17,19 +19,32 @@ const platforms::Arch* FindArch(const char* vendor, const std::string& name) {
   return nullptr;
 }
 
-// GPUs with one arch share what was read from its pack.
-Status BindPack(const std::string& path, KernelId kernel, const platforms::Arch& arch, std::shared_ptr<const KernelPack>* bound) {
+// What packs may be for, to serve this arch: itself, else its whole family.
+std::vector<std::string> TargetsOf(const platforms::Arch& arch) {
+  std::vector<std::string> out = {arch.name};
+  if (strcmp(arch.family, arch.name) != 0) out.push_back(std::string(arch.family) + "-generic");
+  return out;
+}
+
+// GPUs that are served by one pack share what was read from it.
+Status BindPack(const PackPlace& place, KernelId kernel, const platforms::Arch& arch, std::shared_ptr<const KernelPack>* bound) {
   static auto* const mutex = new std::mutex;
   static auto* const by_path = new std::map<std::string, std::shared_ptr<const KernelPack>>;
   const std::lock_guard<std::mutex> lock(*mutex);
-  if (const auto found = by_path->find(path); found != by_path->end()) {
+  if (const auto found = by_path->find(place.path); found != by_path->end()) {
     *bound = found->second;
     return Status();
   }
   std::shared_ptr<const Pack> pack;
-  if (Status status = Pack::Open(path, &pack); !status.ok()) return status;
-  if (Status status = KernelPack::Bind(std::move(pack), kernel, arch.vendor, arch.name, bound); !status.ok()) return status;
-  by_path->emplace(path, *bound);
+  const EmbeddedPack* embedded = place.embedded;
+  Status status = embedded == nullptr
+                      ? Pack::Open(place.path, &pack)
+                      : Pack::Open(place.path, embedded->begin, static_cast<size_t>(embedded->end - embedded->begin), &pack);
+  if (status.ok()) status = KernelPack::Bind(pack, kernel, arch.vendor, place.target, bound);
+  if (!status.ok()) return status;
+  by_path->emplace(place.path, *bound);
+  Log(LogLevel::kOnce, "opened the pack ", place.path, " (", pack->functional_count(), " functionals, ", pack->variant_count(),
+      " code objects, of version ", pack->Meta("version"), ") for ", arch.name);
   return Status();
 }
 
@@ -52,9 +67,9 @@ Status Gpu::Find(KernelId kernel, const KernelPack** pack) {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::shared_ptr<const KernelPack>& owner = owners_[kernel];
   if (owner == nullptr) {
-    std::string path;
-    Status status = FindPack(arch->vendor, arch->name, Kernel::kFamily, kKernels[kernel].name, &path);
-    if (status.ok()) status = BindPack(path, kernel, *arch, &owner);
+    PackPlace place;
+    Status status = FindPack(arch->vendor, TargetsOf(*arch), Kernel::kFamily, kKernels[kernel].name, &place);
+    if (status.ok()) status = BindPack(place, kernel, *arch, &owner);
     if (!status.ok()) return status;
     packs_[kernel].store(owner.get(), std::memory_order_release);
   }
@@ -81,7 +96,11 @@ Status Locate(void* stream, StreamPlace* out) {
   if (Status status = out->driver->Describe(device, &info); !status.ok()) return status;
   const std::unique_lock<std::shared_mutex> lock(*mutex);
   std::unique_ptr<Gpu>& gpu = (*gpus)[device];
-  if (gpu == nullptr) gpu = std::make_unique<Gpu>(info, FindArch(out->driver->vendor(), info.arch));
+  if (gpu == nullptr) {
+    gpu = std::make_unique<Gpu>(info, FindArch(out->driver->vendor(), info.arch));
+    Log(LogLevel::kOnce, "device ", device, " of ", out->driver->vendor(), " is ", info.name, " with ", info.multiprocessors,
+        " multiprocessors");
+  }
   out->gpu = gpu.get();
   return Status();
 }

@@ -37,7 +37,7 @@ static_assert(kFloat32 == 1 && kFloat16 == 2 && kBFloat16 == 3, "they number the
 constexpr uint8_t Bit(Axis axis) { return static_cast<uint8_t>(1 << axis); }
 constexpr uint8_t kAttentionAxes = (1 << kAxisCount) - 1;
 
-int64_t Tiles(int64_t rows, int32_t block) { return (rows + block - 1) / block; }
+int64_t Tiles(int64_t rows, int64_t block) { return (rows + block - 1) / block; }
 
 }  // namespace
 
@@ -73,7 +73,8 @@ Status KernelPack::Bind(std::shared_ptr<const Pack> pack, KernelId kernel, const
 }
 
 Status KernelPack::Foreign(const std::string& why) const {
-  return Status(kInvalidImage, Text("the pack ", pack_->path(), " and this library do not belong together: ", why,
+  return Status(kInvalidImage, Text("the pack ", pack_->path(), ", of version ", pack_->Meta("version"),
+                                    ", and this library, of version " AOTRITON_RELEASE ", do not belong together: ", why,
                                     ". Take both from one build"));
 }
 
@@ -240,20 +241,36 @@ bool KernelPack::Has(const Choice& choice) const {
   return false;
 }
 
+int64_t KernelPack::ProgramsOfASequence(uint32_t variant, const Extents& extents) const {
+  int64_t programs = 0;
+  if (kernel_.has_tiles_of_q) programs += Tiles(extents.max_seqlen_q, block_m_[variant]) * extents.num_head_q;
+  if (kernel_.has_tiles_of_k) programs += Tiles(extents.max_seqlen_k, block_n_[variant]) * extents.num_head_k;
+  return programs;
+}
+
+int64_t KernelPack::Tune(const Pack::Functional& functional, const Extents& extents, int multiprocessors, Launch* launch) const {
+  for (launch->choice = 0;; ++launch->choice) {  // the last choice has no bounds
+    const Pack::Choice choice = pack_->choice(functional, launch->choice);
+    if (extents.max_seqlen_q > choice.max_seqlen_q || extents.max_seqlen_k > choice.max_seqlen_k) continue;
+    const int64_t programs = ProgramsOfASequence(choice.variant, extents);
+    const int64_t needed = (int64_t{choice.min_fill} * multiprocessors + 99) / 100;
+    if (needed > 0 && programs < Tiles(needed, std::max<int64_t>(extents.sequences, 1))) continue;
+    launch->variant = choice.variant;
+    return programs;
+  }
+}
+
 Status KernelPack::Add(const Choice& choice, const Extents& extents, const Values& values, Plan* plan) const {
   Launch& launch = plan->launches[plan->launch_count];
   if (Status status = Select(choice, &launch.functional); !status.ok()) return status;
 
   const Pack::Functional functional = pack_->functional(launch.functional);
   launch.pack = pack_.get();
-  launch.variant = pack_->Choose(functional, extents.max_seqlen_q);
+  launch.num_programs_argument = -1;
+  const int64_t programs = Tune(functional, extents, plan->multiprocessors, &launch);
   const Pack::Variant variant = pack_->variant(launch.variant);
   launch.threads = variant.threads;
   launch.shared = variant.shared;
-
-  int64_t programs = 0;  // of a sequence
-  if (kernel_.has_tiles_of_q) programs += Tiles(extents.max_seqlen_q, block_m_[launch.variant]) * extents.num_head_q;
-  if (kernel_.has_tiles_of_k) programs += Tiles(extents.max_seqlen_k, block_n_[launch.variant]) * extents.num_head_k;
   if (programs == 0 || extents.sequences == 0) return Status();
   const int64_t limit = is_amd_ ? std::min<int64_t>(kMaxGrid, kMaxThreadsOfHip / variant.threads) : kMaxGrid;
   if (programs > limit / extents.sequences) {
@@ -268,18 +285,10 @@ Status KernelPack::Add(const Choice& choice, const Extents& extents, const Value
     Argument& argument = launch.arguments[i];
     argument.name = kKnownArguments[binding.value].name;
     if (binding.value == kNumPrograms) launch.num_programs_argument = i;
-    switch (binding.type) {
-      case Type::kPointer: argument.value.pointer = values.pointer(binding.value); break;
-      case Type::kI64: argument.value.i64 = values.integer(binding.value); break;
-      case Type::kFp32: argument.value.fp32 = values.real(binding.value); break;
-      case Type::kI32: {
-        const int64_t value = values.integer(binding.value);
-        argument.value.i32 = static_cast<int32_t>(value);
-        if (argument.value.i32 != value) {
-          return Status(kNotSupported, Text(argument.name, " is ", value, "; the kernel reads it in 32 bits"));
-        }
-        break;
-      }
+    // On a little-endian host the first bytes of the widest are the value of each type.
+    argument.value.i64 = values.bits(binding.value);
+    if (binding.type == Type::kI32 && argument.value.i32 != argument.value.i64) {
+      return Status(kNotSupported, Text(argument.name, " is ", argument.value.i64, "; the kernel reads it in 32 bits"));
     }
   }
   ++plan->launch_count;

@@ -83,6 +83,9 @@ class KernelPack {
   // The functional's index; -1 if the pack does not have it.
   int64_t Find(const Choice& choice, uint32_t head_dim_digit, bool is_aligned) const;
   Status Select(const Choice& choice, uint32_t* functional) const;
+  int64_t ProgramsOfASequence(uint32_t variant, const Extents& extents) const;
+  // Sets the launch's choice and variant; returns the programs of a sequence.
+  int64_t Tune(const Pack::Functional& functional, const Extents& extents, int multiprocessors, Launch* launch) const;
 
   static constexpr int kMaxNumbers = 4;
 

@@ -17,10 +17,9 @@
 namespace aotriton::dispatcher {
 namespace {
 
-constexpr char kMagic[] = "AOTPACK1";
+constexpr char kMagic[] = "AOTPACK2";  // the digit is the version of the format
 constexpr uint32_t kIndexOffset = 64;
 constexpr uint32_t kSectionSize = 16;
-constexpr uint32_t kUnbounded = 4294967295u;
 
 // Far over any real pack (the largest index we have built is 3 MB), far under what hurts.
 constexpr uint32_t kMaxIndexSize = 256u << 20;
@@ -35,21 +34,6 @@ uint32_t Read32(const unsigned char* bytes) {
 uint64_t Read64(const unsigned char* bytes) { return Read32(bytes) | uint64_t{Read32(bytes + 4)} << 32; }
 
 Bytes Allocate(size_t size) { return {std::unique_ptr<unsigned char[]>(new (std::nothrow) unsigned char[size]), size}; }
-
-// pread until all is there; "" or what went wrong.
-std::string ReadAt(int file, uint64_t offset, void* out, size_t size) {
-  auto* to = static_cast<unsigned char*>(out);
-  while (size > 0) {
-    const ssize_t got = pread(file, to, size, static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return Text("cannot be read: ", strerror(errno));
-    if (got == 0) return Text("ends at byte ", offset, "; it is truncated");
-    to += got;
-    offset += static_cast<uint64_t>(got);
-    size -= static_cast<size_t>(got);
-  }
-  return "";
-}
 
 // Whether [first, first + count) lies in a section of `limit` records.
 bool Inside(uint32_t first, uint32_t count, uint32_t limit) { return uint64_t{first} + count <= limit; }
@@ -68,13 +52,25 @@ Status Pack::Open(const std::string& path, std::shared_ptr<const Pack>* pack) {
     return Status(error == ENOENT || error == ENOTDIR ? kFileNotFound : kInvalidImage,
                   Text("the pack ", path, " cannot be opened: ", strerror(error)));
   }
-  std::string problem = opened->ReadIndex();
+  return Finish(std::move(opened), pack);
+}
+
+Status Pack::Open(const std::string& name, const unsigned char* bytes, size_t size, std::shared_ptr<const Pack>* pack) {
+  std::shared_ptr<Pack> opened(new Pack(name));
+  opened->bytes_ = bytes;
+  opened->file_size_ = size;
+  return Finish(std::move(opened), pack);
+}
+
+Status Pack::Finish(std::shared_ptr<Pack> opened, std::shared_ptr<const Pack>* pack) {
+  std::string problem = opened->Examine();
+  if (problem.empty()) problem = opened->ReadIndex();
   if (problem.empty()) problem = opened->CheckAxes();
   if (problem.empty()) problem = opened->CheckFunctionals();
   if (problem.empty()) problem = opened->CheckVariants();
   if (problem.empty()) problem = opened->CheckBlobs();
   if (!problem.empty()) {
-    return Status(kInvalidImage, Text("the pack ", path, " ", problem, ". Copy or build it again"));
+    return Status(kInvalidImage, Text("the pack ", opened->path_, " ", problem, ". Copy or build it again"));
   }
   *pack = std::move(opened);
   return Status();
@@ -86,19 +82,45 @@ Pack::~Pack() {
 
 uint32_t Pack::Load32(size_t offset) const { return Read32(index_.data.get() + offset); }
 
-std::string Pack::ReadIndex() {
+std::string Pack::Examine() {
+  if (file_ < 0) return "";
   struct stat info;
   if (fstat(file_, &info) != 0) return Text("cannot be examined: ", strerror(errno));
   if (!S_ISREG(info.st_mode)) return "is not a regular file";
   file_size_ = static_cast<uint64_t>(info.st_size);
+  return "";
+}
 
+std::string Pack::ReadAt(uint64_t offset, void* out, size_t size) const {
+  auto* to = static_cast<unsigned char*>(out);
+  if (file_ < 0) {
+    memcpy(to, bytes_ + offset, size);  // in bounds: unlike a file, memory keeps the size that was checked
+    return "";
+  }
+  while (size > 0) {
+    const ssize_t got = pread(file_, to, size, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Text("cannot be read: ", strerror(errno));
+    if (got == 0) return Text("ends at byte ", offset, "; it is truncated");
+    to += got;
+    offset += static_cast<uint64_t>(got);
+    size -= static_cast<size_t>(got);
+  }
+  return "";
+}
+
+std::string Pack::ReadIndex() {
   unsigned char header[kIndexOffset];
   if (file_size_ < sizeof(header)) {
     return Text("has ", file_size_, " bytes, less than a pack's header of ", sizeof(header), "; it is truncated or no pack");
   }
-  std::string problem = ReadAt(file_, 0, header, sizeof(header));
+  std::string problem = ReadAt(0, header, sizeof(header));
   if (!problem.empty()) return problem;
-  if (memcmp(header, kMagic, 8) != 0) return Text("is not a pack: it does not start with ", kMagic);
+  if (memcmp(header, kMagic, 7) != 0) return Text("is not a pack: it does not start with ", kMagic);
+  if (header[7] != kMagic[7]) {
+    const std::string found(reinterpret_cast<const char*>(header), 8);
+    return Text("has format ", found, "; this library, version " AOTRITON_RELEASE ", reads ", kMagic);
+  }
   const uint64_t announced = Read64(header + 8);
   if (announced != file_size_) {
     return Text("has ", file_size_, " bytes, its header says ", announced, "; it is truncated or damaged");
@@ -111,7 +133,7 @@ std::string Pack::ReadIndex() {
   }
   index_ = Allocate(index_size);
   if (index_.data == nullptr) return Text("has an index of ", index_size, " bytes, and there is no memory for it");
-  problem = ReadAt(file_, kIndexOffset, index_.data.get(), index_size);
+  problem = ReadAt(kIndexOffset, index_.data.get(), index_size);
   if (!problem.empty()) return problem;
   if (lzma_crc32(index_.data.get(), index_size, 0) != Read32(header + 24)) {
     return "is damaged: the CRC-32 of its index differs from its header's";
@@ -129,7 +151,7 @@ std::string Pack::FindSections(uint32_t section_count) {
   const Known known[] = {
       {"STRS", 1, &strings_},    {"META", 8, &meta_},      {"AXES", 12, &axes_},      {"AVAL", 4, &values_},
       {"FUNC", 32, &functionals_}, {"ARGS", 8, &arguments_}, {"VARI", 32, &variants_}, {"CONS", 8, &constants_},
-      {"CHOI", 8, &choices_},    {"BLOB", 16, &blobs_},
+      {"CHOI", 16, &choices_},    {"BLOB", 16, &blobs_},
   };
   const uint64_t table_size = uint64_t{section_count} * kSectionSize;
   if (table_size > index_.size) return Text("is damaged: ", section_count, " sections do not fit into its index");
@@ -186,7 +208,7 @@ std::string Pack::CheckAxes() const {
       return Outside("axis", i, "values up to", uint64_t{first} + count, values_.count);
     }
     numbers *= count;
-    if (numbers > kUnbounded) return "is damaged: its axes give more functionals than a number can name";
+    if (numbers > UINT32_MAX) return "is damaged: its axes give more functionals than a number can name";
   }
   return "";
 }
@@ -205,13 +227,13 @@ std::string Pack::CheckFunctionals() const {
     if (f.choice_count == 0 || !Inside(f.first_choice, f.choice_count, choices_.count)) {
       return Outside("functional", i, "choices up to", uint64_t{f.first_choice} + f.choice_count, choices_.count);
     }
-    for (uint32_t c = f.first_choice; c < f.first_choice + f.choice_count; ++c) {
-      const bool is_last = c + 1 == f.first_choice + f.choice_count;
-      if ((Word(choices_, c, 0) == kUnbounded) != is_last ||
-          (c > f.first_choice && Word(choices_, c, 0) <= Word(choices_, c - 1, 0))) {
-        return Text("is damaged: the choices of functional ", i, " do not ascend to ", kUnbounded);
-      }
-      if (Word(choices_, c, 1) >= f.variant_count) return Outside("choice", c, "variant", Word(choices_, c, 1), f.variant_count);
+    for (uint32_t row = 0; row < f.choice_count; ++row) {
+      const uint32_t c = f.first_choice + row, variant = Word(choices_, c, 3);
+      if (variant >= f.variant_count) return Outside("choice", c, "variant", variant, f.variant_count);
+    }
+    const Choice last = choice(f, f.choice_count - 1);
+    if (last.max_seqlen_q != kUnbounded || last.max_seqlen_k != kUnbounded || last.min_fill != 0) {
+      return Text("is damaged: the last choice of functional ", i, " has a bound, so a call may find none");
     }
     const uint32_t blob_size = Word(blobs_, f.blob, 3);
     for (uint32_t v = f.first_variant; v < f.first_variant + f.variant_count; ++v) {
@@ -294,10 +316,28 @@ bool Pack::Constant(uint32_t variant, const char* name, int32_t* value) const {
   return false;
 }
 
-uint32_t Pack::Choose(const Functional& functional, int64_t seqlen_q) const {
-  uint32_t choice = functional.first_choice;
-  while (Word(choices_, choice, 0) < seqlen_q) ++choice;  // the last bound is over any length
-  return functional.first_variant + Word(choices_, choice, 1);
+Pack::Choice Pack::choice(const Functional& functional, uint32_t row) const {
+  const auto word = [&](uint32_t i) { return Word(choices_, functional.first_choice + row, i); };
+  return {word(0), word(1), word(2), functional.first_variant + word(3)};
+}
+
+std::string Pack::DescribeFunctional(uint32_t index) const {
+  std::string out;
+  uint64_t number = Word(functionals_, index, 0);
+  for (uint32_t axis = axis_count(); axis-- > 0; number /= axis_value_count(axis)) {
+    const auto digit = static_cast<uint32_t>(number % axis_value_count(axis));
+    out = Text(axis_name(axis), "=", axis_value(axis, digit), out.empty() ? "" : " ", out);
+  }
+  return out;
+}
+
+std::string Pack::DescribeConfig(uint32_t variant) const {
+  const uint32_t first = Word(variants_, variant, 5), count = Word(variants_, variant, 6);
+  std::string out;
+  for (uint32_t i = first; i < first + count; ++i) {
+    out += Text(out.empty() ? "" : " ", String(Word(constants_, i, 0)), "=", static_cast<int32_t>(Word(constants_, i, 1)));
+  }
+  return out;
 }
 
 Status Pack::LoadCode(const Functional& functional, uint32_t variant, Bytes* code) const {
@@ -309,7 +349,7 @@ Status Pack::LoadCode(const Functional& functional, uint32_t variant, Bytes* cod
   if (packed.data == nullptr || unpacked.data == nullptr || result.data == nullptr) {
     return Status(kOutOfMemory, Text("there is no memory for blob ", functional.blob, " (", size, " bytes) of the pack ", path_));
   }
-  std::string problem = ReadAt(file_, offset, packed.data.get(), stored);
+  std::string problem = ReadAt(offset, packed.data.get(), stored);
   if (!problem.empty()) return Status(kInvalidImage, Text("the pack ", path_, " ", problem, ". Copy or build it again"));
   problem = DecodeXz(packed.data.get(), stored, unpacked.data.get(), size);
   if (!problem.empty()) {

@@ -3,7 +3,8 @@
 // A pack is untrusted: Open() checks every number of the index against what it points into, so
 // that everything behind it reads without a check. The index is read into memory, not mapped:
 // then the bytes that were checked are the bytes that are used, and a file that is overwritten
-// in place later costs an error of one load, not a SIGBUS.
+// in place later costs an error of one load, not a SIGBUS. Code objects are read and unpacked
+// when one is asked for; of a functional's blob nothing but that code object is kept.
 #ifndef AOTRITON_DISPATCHER_PACK_H_
 #define AOTRITON_DISPATCHER_PACK_H_
 
@@ -11,7 +12,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-
 
 #include "dispatcher/status.h"
 
@@ -41,9 +41,18 @@ class Pack {
     uint32_t threads, shared;
     const char* hash;
   };
+  static constexpr uint32_t kUnbounded = 4294967295u;
+  // A row of the tuning table: its variant is for calls that keep all its bounds.
+  struct Choice {
+    uint32_t max_seqlen_q, max_seqlen_k;  // kUnbounded: of any length
+    uint32_t min_fill;  // percent of the GPU's multiprocessors that the variant's work groups fill
+    uint32_t variant;
+  };
 
   // Failures: kFileNotFound if there is no such file, kInvalidImage if it is not an intact pack.
   static Status Open(const std::string& path, std::shared_ptr<const Pack>* pack);
+  // A pack in memory that outlives it, e.g. in the library itself; `name` takes the place of the path.
+  static Status Open(const std::string& name, const unsigned char* bytes, size_t size, std::shared_ptr<const Pack>* pack);
 
   ~Pack();
   Pack(const Pack&) = delete;
@@ -73,8 +82,12 @@ class Pack {
   Variant variant(uint32_t index) const;
   bool Constant(uint32_t variant, const char* name, int32_t* value) const;
 
-  // The variant that the tuning table names for this length.
-  uint32_t Choose(const Functional& functional, int64_t seqlen_q) const;
+  // The first of a functional's choices whose bounds hold is taken; its last one has no bounds.
+  Choice choice(const Functional& functional, uint32_t row) const;
+
+  // For people: "dtype=bf16 head_dim=64 causal=0", "BLOCK_M=128 BLOCK_N=64".
+  std::string DescribeFunctional(uint32_t index) const;
+  std::string DescribeConfig(uint32_t variant) const;
 
   // Unpacks the code object of a variant of `functional`.
   Status LoadCode(const Functional& functional, uint32_t variant, Bytes* code) const;
@@ -88,7 +101,11 @@ class Pack {
 
   explicit Pack(std::string path) : path_(std::move(path)) {}
 
+  static Status Finish(std::shared_ptr<Pack> opened, std::shared_ptr<const Pack>* pack);
+
   // Each returns "" or what is wrong.
+  std::string Examine();
+  std::string ReadAt(uint64_t offset, void* out, size_t size) const;
   std::string ReadIndex();
   std::string FindSections(uint32_t section_count);
   std::string CheckStrings();
@@ -106,7 +123,8 @@ class Pack {
   }
 
   std::string path_;
-  int file_ = -1;
+  int file_ = -1;                         // -1: the pack is in memory
+  const unsigned char* bytes_ = nullptr;  // there
   uint64_t file_size_ = 0;
   Bytes index_;  // index_size bytes from kIndexOffset on
   Section strings_, meta_, axes_, values_, functionals_, arguments_, variants_, constants_, choices_, blobs_;

@@ -25,6 +25,7 @@ struct Launch {
 
   const Pack* pack = nullptr;
   uint32_t functional = 0;  // index in the pack, like variant
+  uint32_t choice = 0;  // row of the functional's tuning table
   uint32_t variant = 0;
   uint32_t grid = 0;  // one-dimensional
   uint32_t threads = 0;
@@ -39,7 +40,8 @@ struct Launch {
 struct Plan {
   static constexpr int kMaxLaunches = 3;  // of the ops that exist
 
-  int launch_count = 0;  // 0: there is nothing to write
+  int multiprocessors = 0;  // of the GPU that it is for; 0 if that is not known: any call fills it
+  int launch_count = 0;     // 0: there is nothing to write
   Launch launches[kMaxLaunches];
 };
 

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "dispatcher/log.h"
+
 namespace aotriton::dispatcher {
 namespace {
 
@@ -13,6 +15,7 @@ int Remember(int code, const char* text) noexcept {
   const size_t length = strnlen(text, sizeof(last_error) - 1);
   memcpy(last_error, text, length);
   last_error[length] = '\0';
+  if (code != kSuccess && IsLogged(LogLevel::kProblem)) WriteLine(last_error);
   return code;
 }
 

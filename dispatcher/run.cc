@@ -5,6 +5,7 @@
 #include "dispatcher/backends.h"
 #include "dispatcher/functions.h"
 #include "dispatcher/gpus.h"
+#include "dispatcher/log.h"
 #include "dispatcher/plan.h"
 
 namespace aotriton::dispatcher {
@@ -19,6 +20,27 @@ Status CutToActive(const Launch& launch, const StreamPlace& where, void* functio
   return status;
 }
 
+std::string Describe(const Attention& op) {
+  return Text(DTypeName(op.q.dtype), ", q ", ShapeOf(op.q), ", k ", ShapeOf(op.k), ", head_dim of v ", op.v.sizes[3],
+              op.is_windowed ? ", windowed" : "", op.bias.data != nullptr ? ", with bias" : "", op.dropout.p > 0 ? ", with dropout" : "",
+              op.varlen.type != kVarlenNone ? ", variable lengths" : "");
+}
+std::string Describe(const AttnFwd& op) { return "attn_fwd: " + Describe(static_cast<const Attention&>(op)); }
+std::string Describe(const AttnBwd& op) { return "attn_bwd: " + Describe(static_cast<const Attention&>(op)); }
+std::string Describe(const EncodedSoftmax& op) { return "debug_simulate_encoded_softmax: " + ShapeOf(op.tensor); }
+
+// The code object of a launch, and why it is this one.
+std::string Describe(const Launch& launch) {
+  const Pack& pack = *launch.pack;
+  const Pack::Functional functional = pack.functional(launch.functional);
+  const Pack::Choice choice = pack.choice(functional, launch.choice);
+  const auto bound = [](uint32_t most) { return most == Pack::kUnbounded ? std::string("any") : Text("up to ", most); };
+  return Text(pack.Meta("kernel"), " [", pack.DescribeFunctional(launch.functional), "] [", pack.DescribeConfig(launch.variant),
+              "], row ", launch.choice + 1, " of ", functional.choice_count, " of its tuning table: seqlen_q ", bound(choice.max_seqlen_q),
+              ", seqlen_k ", bound(choice.max_seqlen_k), ", fill from ", choice.min_fill, "%; grid ", launch.grid, ", ", launch.threads,
+              " threads, ", launch.shared, " bytes shared");
+}
+
 Status Carry(const Plan& plan, const StreamPlace& where, void* stream, Goal goal) {
   CurrentPlace current(where.driver);
   if (Status status = current.Enter(where.place); !status.ok()) return status;
@@ -28,8 +50,7 @@ Status Carry(const Plan& plan, const StreamPlace& where, void* stream, Goal goal
     Status status = LoadFunction(where.driver, where.place, plan.launches[i], &functions[i]);
     if (!status.ok()) return status;
   }
-  if (goal == Goal::kPrepare) return Status();
-  for (int i = 0; i < plan.launch_count; ++i) {
+  for (int i = 0; i < plan.launch_count && goal == Goal::kLaunch; ++i) {
     const Launch& launch = plan.launches[i];
     void* arguments[Launch::kMaxArguments];
     for (int a = 0; a < launch.argument_count; ++a) {
@@ -40,10 +61,11 @@ Status Carry(const Plan& plan, const StreamPlace& where, void* stream, Goal goal
       arguments[launch.num_programs_argument] = &grid;
       if (Status status = CutToActive(launch, where, functions[i], &grid); !status.ok()) return status;
     }
+    if (IsLogged(LogLevel::kCall)) Log(LogLevel::kCall, "launch of ", Describe(launch), "; device ", where.place.device, ", stream ", stream);
     Status status = where.driver->Launch(functions[i], {grid, launch.threads, launch.shared}, arguments, stream);
     if (!status.ok()) return status;
   }
-  return Status();
+  return current.Leave();
 }
 
 // All packs of a call are found before its plan is begun, and the plan is whole before anything is loaded.
@@ -64,32 +86,57 @@ Status MakePlan(const EncodedSoftmax& op, Gpu* gpu, Plan* plan) {
   return status.ok() ? PlanEncodedSoftmax(op, *mask, plan) : status;
 }
 
-Status MakePlan(const AttnBwd& op, Gpu* gpu, Plan* plan) {
-  if (BackendOf(op) == BwdBackend::kFused) {
-    const KernelPack* fused = nullptr;
-    Status status = gpu->Find(kBwdFused, &fused);
-    return status.ok() ? PlanBwdFused(op, *fused, plan) : status;
-  }
+Status MakeSplitPlan(const AttnBwd& op, Gpu* gpu, Plan* plan) {
   const KernelPack *preprocess = nullptr, *dkdv = nullptr, *dq = nullptr;
   Status status = gpu->Find(kBwdPreprocess, &preprocess);
   if (status.ok()) status = gpu->Find(kBwdDkdv, &dkdv);
   if (status.ok()) status = gpu->Find(kBwdDq, &dq);
   if (!status.ok()) return status;
   if (op.delta.data != nullptr || op.acquire_delta == nullptr) return PlanBwdSplit(op, *preprocess, *dkdv, *dq, plan);
-  // The caller's memory is asked for once all packs are there.
+  // The caller's memory is asked for once nothing else can fail. Until then logsumexp, which has its
+  // dtype and shape, stands in for it.
   AttnBwd with_delta = op;
-  status = op.acquire_delta(op.delta_source, &with_delta.delta);
+  with_delta.delta = op.logsumexp;
+  status = PlanBwdSplit(with_delta, *preprocess, *dkdv, *dq, plan);
+  if (status.ok()) status = op.acquire_delta(op.delta_source, &with_delta.delta);
   if (status.ok()) status = ValidateDelta(with_delta);
-  return status.ok() ? PlanBwdSplit(with_delta, *preprocess, *dkdv, *dq, plan) : status;
+  if (!status.ok()) return status;
+  plan->launch_count = 0;
+  return PlanBwdSplit(with_delta, *preprocess, *dkdv, *dq, plan);
+}
+
+Status MakeFusedPlan(const AttnBwd& op, Gpu* gpu, Plan* plan) {
+  const KernelPack* fused = nullptr;
+  Status status = gpu->Find(kBwdFused, &fused);
+  return status.ok() ? PlanBwdFused(op, *fused, plan) : status;
+}
+
+// Whether a backend that gives this answer cannot take the call, and another one may. What is broken
+// (a damaged pack, no memory) is no reason to hide it behind another backend.
+bool IsUnable(const Status& status) {
+  return status.code() == kNotSupported || status.code() == kNotBuilt || status.code() == kFileNotFound;
+}
+
+Status MakePlan(const AttnBwd& op, Gpu* gpu, Plan* plan) {
+  if (BackendOf(op) == BwdBackend::kFused) return MakeFusedPlan(op, gpu, plan);
+  const Status split = MakeSplitPlan(op, gpu, plan);
+  if (split.ok() || op.backend != BwdBackend::kDefault || !IsUnable(split)) return split;
+  Log(LogLevel::kProblem, "attn_bwd passes over the backend triton_split: ", split.text());
+  plan->launch_count = 0;
+  const Status fused = MakeFusedPlan(op, gpu, plan);
+  if (fused.ok() || !IsUnable(fused)) return fused;
+  return Status(split.code(), Text("no backend takes the call. triton_split: ", split.text(), ". triton_fused: ", fused.text()));
 }
 
 template <typename Op>
 Status RunOp(const Op& op, void* stream, Goal goal) {
   if (Status status = Validate(op); !status.ok()) return status;
   if (IsEmpty(op)) return Status();
+  if (IsLogged(LogLevel::kCall)) WriteLine(Describe(op).c_str());
   StreamPlace where;
   if (Status status = Locate(stream, &where); !status.ok()) return status;
   Plan plan;
+  plan.multiprocessors = where.gpu->info().multiprocessors;
   if (Status status = MakePlan(op, where.gpu, &plan); !status.ok()) return status;
   return goal == Goal::kCheck ? Status() : Carry(plan, where, stream, goal);
 }

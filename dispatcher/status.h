@@ -2,6 +2,7 @@
 #ifndef AOTRITON_DISPATCHER_STATUS_H_
 #define AOTRITON_DISPATCHER_STATUS_H_
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -26,15 +27,16 @@ enum Code : int {
 class [[nodiscard]] Status {
  public:
   Status() = default;  // success; allocates nothing
-  Status(int code, std::string text) : code_(code), text_(std::move(text)) {}
+  Status(int code, std::string text) : code_(code), text_(std::make_shared<const std::string>(std::move(text))) {}
 
   bool ok() const { return code_ == kSuccess; }
   int code() const { return code_; }
-  const std::string& text() const { return text_; }
+  std::string text() const { return text_ != nullptr ? *text_ : std::string(); }
 
  private:
   int code_ = kSuccess;
-  std::string text_;
+  // Out of the way: a warm call makes and drops some fifty successes.
+  std::shared_ptr<const std::string> text_;
 };
 
 }  // namespace aotriton::dispatcher

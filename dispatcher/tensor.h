@@ -25,6 +25,17 @@ struct Scalar {
   int32_t dtype = 0;
 };
 
+// A power of 2.
+inline int ElementSize(int32_t dtype) {
+  switch (dtype) {
+    case kInt64:
+    case kUInt64: return 8;
+    case kInt32:
+    case kFloat32: return 4;
+    default: return 2;
+  }
+}
+
 // A dimension of size 1 has no stride: callers leave anything there, and 0 keeps every promise.
 inline int64_t Stride(const Tensor& t, int dimension) { return t.sizes[dimension] > 1 ? t.strides[dimension] : 0; }
 

@@ -65,7 +65,7 @@ def constexpr(name, value = None, unless = None):
     """
     return struct(kind = "constexpr", name = name, type = "constexpr", align = 0, unless = unless, align_unless = None, constant = value)
 
-def config(constants, num_warps = 4, num_stages = 1, waves_per_eu = 0, max_registers = 0, max_seqlen_q = None):
+def config(constants, num_warps = 4, num_stages = 1, waves_per_eu = 0, max_registers = 0, max_seqlen_q = None, max_seqlen_k = None, min_fill = None):
     """One way to compile a functional.
 
     Args:
@@ -75,9 +75,19 @@ def config(constants, num_warps = 4, num_stages = 1, waves_per_eu = 0, max_regis
       waves_per_eu: AMD's occupancy hint; 0 leaves it to the compiler.
       max_registers: NVIDIA's limit of registers a thread, so that more work groups share a
         multiprocessor; 0 leaves it to the compiler.
-      max_seqlen_q: the config is chosen up to this seqlen_q. The last config of a functional
-        has None: no bound.
+      max_seqlen_q: the config is chosen up to this seqlen_q. The first config whose bounds hold
+        is chosen; the last one of a functional has none.
+      max_seqlen_k: and up to this seqlen_k.
+      min_fill: and only where its work groups are at least so many percent of the GPU's
+        multiprocessors.
     """
+
+    # Left out where nobody sets them: the text of a config is part of its action's key.
+    bounds = {
+        name: bound
+        for name, bound in [("max_seqlen_k", max_seqlen_k), ("min_fill", min_fill)]
+        if bound != None
+    }
     return struct(
         constants = constants,
         num_warps = num_warps,
@@ -85,6 +95,7 @@ def config(constants, num_warps = 4, num_stages = 1, waves_per_eu = 0, max_regis
         waves_per_eu = waves_per_eu,
         max_registers = max_registers,
         max_seqlen_q = max_seqlen_q,
+        **bounds
     )
 
 def kernel_declaration(entry, axes, arguments, configs, exclude = [], max_spills = -1, fp_fusion = True):

@@ -78,8 +78,8 @@ def triton_kernel(name, src, declaration, family, deps = [], visibility = None, 
 def _checked(configs, compiled, target, arch):
     """The configs, if they are complete."""
     where = "%s on %s" % (target, arch)
-    if not configs or configs[-1].max_seqlen_q != None:
-        fail("%s: the last config must have no max_seqlen_q" % where)
+    if not configs or [bound for bound in ("max_seqlen_q", "max_seqlen_k", "min_fill") if getattr(configs[-1], bound, None) != None]:
+        fail("%s: the last config must have no max_seqlen_q, max_seqlen_k or min_fill" % where)
     for one in configs:
         if sorted(one.constants.keys()) != sorted(compiled.config_constants):
             fail("%s: a config sets %s, the declaration leaves %s to it" % (where, one.constants.keys(), compiled.config_constants))

@@ -3,7 +3,7 @@
 This file is read by Starlark (platforms, constraints, toolchains), by Python
 (`tools/bazel`, `bazelw`, through `ast.literal_eval`) and, through the generated
 `//platforms:archs_h` and `//platforms:archs_json`, by the C++ dispatcher and the
-tools. Keep the two assignments pure literals.
+tools. Keep the three assignments pure literals.
 
 ARCHS: arch -> fields
   vendor     "amd" or "nvidia"
@@ -16,6 +16,10 @@ ARCHS: arch -> fields
 GPUS: product of an arch, `<arch>_mod<n>` -> fields
   arch       its arch
   name       what people call it
+
+FAMILIES: family -> fields; packs for its archs all at once are named `<family>-generic`
+  others     archs without a row in ARCHS: those packs alone serve them
+  and vendor, wave_size, level and lds of the others
 """
 
 ARCHS = {
@@ -36,4 +40,15 @@ GPUS = {
     "gfx1100_mod0": {"arch": "gfx1100", "name": "RX 7900 XT, RX 7900 XTX"},
     "gfx1201_mod0": {"arch": "gfx1201", "name": "RX 9070, RX 9070 XT"},
     "sm_90_mod0": {"arch": "sm_90", "name": "H100, H200"},
+}
+
+FAMILIES = {
+    "gfx11": {
+        "others": ["gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153"],
+        "vendor": "amd",
+        "wave_size": 32,
+        "level": "experimental",
+        "lds": 65536,
+    },
+    "gfx12": {"others": ["gfx1200"], "vendor": "amd", "wave_size": 32, "level": "experimental", "lds": 65536},
 }

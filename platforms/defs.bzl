@@ -2,7 +2,7 @@
 
 load("@bazel_skylib//rules:write_file.bzl", "write_file")
 load("@rules_cc//cc:defs.bzl", "cc_library")
-load(":archs.bzl", "ARCHS", "GPUS")
+load(":archs.bzl", "ARCHS", "FAMILIES", "GPUS")
 
 def _distinct(values):
     return {value: None for value in values}.keys()
@@ -55,18 +55,23 @@ def gpu_platforms():
     for gpu, fields in GPUS.items():
         _platform(gpu, fields["arch"], gpu)
 
+def _row(name, family, fields):
+    mods = len([gpu for gpu in GPUS.values() if gpu["arch"] == name])
+    return '    {"%s", "%s", "%s", %d, "%s", %d, %d},' % (
+        name,
+        fields["vendor"],
+        family,
+        fields["wave_size"],
+        fields["level"],
+        fields["lds"],
+        mods,
+    )
+
 def _header():
-    rows = [
-        '    {"%s", "%s", "%s", %d, "%s", %d, %d},' % (
-            name,
-            arch["vendor"],
-            arch["family"],
-            arch["wave_size"],
-            arch["level"],
-            arch["lds"],
-            len([gpu for gpu in GPUS.values() if gpu["arch"] == name]),
-        )
-        for name, arch in ARCHS.items()
+    rows = [_row(name, arch["family"], arch) for name, arch in ARCHS.items()] + [
+        _row(name, family, fields)
+        for family, fields in FAMILIES.items()
+        for name in fields["others"]
     ]
     return [
         "// Generated from platforms/archs.bzl, which says what each field means.",
@@ -82,7 +87,7 @@ def _header():
         "  int wave_size;",
         "  const char* level;",
         "  int lds_bytes;",
-        "  int mod_count;  // GPUs of this arch in the table",
+        "  int mod_count;  // GPUs of this arch in the table; 0: only its family's packs serve it",
         "};",
         "",
         "inline constexpr Arch kArchs[] = {",
@@ -111,6 +116,6 @@ def arch_tables():
     write_file(
         name = "archs_json",
         out = "archs.json",
-        content = [json.encode_indent({"archs": ARCHS, "gpus": GPUS}), ""],
+        content = [json.encode_indent({"archs": ARCHS, "families": FAMILIES, "gpus": GPUS}), ""],
         visibility = ["//visibility:public"],
     )

@@ -6,6 +6,7 @@
 
 #include "aotriton/config.h"
 #include "dispatcher/gpus.h"
+#include "dispatcher/images.h"
 #include "dispatcher/philox.h"
 #include "dispatcher/report.h"
 #include "dispatcher/run.h"
@@ -20,10 +21,10 @@ Tensor ToTensor(const aotriton_tensor& t) {
   tensor.data = t.data;
   tensor.dtype = t.dtype;
   tensor.rank = t.rank;
-  for (int i = 0; i < t.rank && i < Tensor::kMaxRank; ++i) {
-    tensor.sizes[i] = t.sizes[i];
-    tensor.strides[i] = t.strides[i];
-  }
+  // What lies behind the rank is copied too, which is quicker than not to, and not read.
+  static_assert(sizeof(tensor.sizes) == sizeof(t.sizes) && sizeof(tensor.strides) == sizeof(t.strides));
+  memcpy(tensor.sizes, t.sizes, sizeof(t.sizes));
+  memcpy(tensor.strides, t.strides, sizeof(t.strides));
   return tensor;
 }
 
@@ -189,6 +190,10 @@ const char* aotriton_version(void) {
   static const auto* const version =
       new std::string(Text(AOTRITON_VERSION_MAJOR, ".", AOTRITON_VERSION_MINOR, ".", AOTRITON_VERSION_PATCH));
   return version->c_str();
+}
+
+aotriton_status aotriton_set_images_dir(const char* dir) {
+  return Report([&] { return SetImagesDir(dir != nullptr ? dir : ""); });
 }
 
 aotriton_status aotriton_gpu_arch(void* stream, char* arch, size_t size) {

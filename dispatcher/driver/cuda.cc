@@ -95,8 +95,8 @@ class Cuda final : public Driver {
     intptr_t token = 0;
     if (status = Enter(*place, &token); !status.ok()) return status;
     status = api_.Check(api_.CtxGetDevice(&place->device), "cuCtxGetDevice");
-    Leave(token);
-    return status;
+    Status left = Leave(token);
+    return status.ok() ? left : status;
   }
 
   Status Describe(int device, DeviceInfo* info) override {
@@ -110,7 +110,7 @@ class Cuda final : public Driver {
       Status status = api_.Check(api_.DeviceGetAttribute(attribute.value, attribute.number, device), "cuDeviceGetAttribute");
       if (!status.ok()) return status;
     }
-    info->arch = Text("sm_", major, minor);
+    info->name = info->arch = Text("sm_", major, minor);
     return Status();
   }
 
@@ -125,9 +125,9 @@ class Cuda final : public Driver {
     return Status();
   }
 
-  void Leave(intptr_t token) override {
+  Status Leave(intptr_t token) override {
     Context popped = nullptr;
-    if (token != 0) (void)api_.CtxPopCurrent(&popped);
+    return token == 0 ? Status() : api_.Check(api_.CtxPopCurrent(&popped), "cuCtxPopCurrent (back to the caller's context)");
   }
 
   Status LoadModule(const void* image, void** module) override {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "dispatcher/log.h"
 #include "dispatcher/text.h"
 
 namespace aotriton::dispatcher {
@@ -21,6 +22,7 @@ Status FindDriver(Driver** driver) {
     const Status cuda = OpenCuda(driver);
     if (!cuda.ok()) return Status(kNoDevice, Text("no GPU was found. AMD: ", hip.text(), ". NVIDIA: ", cuda.text()));
   }
+  Log(LogLevel::kOnce, "the driver is that of ", (*driver)->vendor());
   found.store(*driver, std::memory_order_release);
   return Status();
 }

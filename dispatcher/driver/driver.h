@@ -22,6 +22,7 @@ struct Place {
 };
 
 struct DeviceInfo {
+  std::string name;  // as the driver spells it, with features: "gfx90a:sramecc+:xnack-"
   std::string arch;  // as the arch table spells it: "gfx90a", "sm_90"
   int multiprocessors = 0;
 };
@@ -46,7 +47,7 @@ class Driver {
 
   // Makes `place` the thread's current one. `token` is what Leave() needs to undo it.
   virtual Status Enter(const Place& place, intptr_t* token) = 0;
-  virtual void Leave(intptr_t token) = 0;
+  virtual Status Leave(intptr_t token) = 0;
 
   // These work on the current place. `image` must stay valid as long as the module.
   virtual Status LoadModule(const void* image, void** module) = 0;
@@ -62,7 +63,7 @@ class CurrentPlace {
  public:
   explicit CurrentPlace(Driver* driver) : driver_(driver) {}
   ~CurrentPlace() {
-    if (is_entered_) driver_->Leave(token_);
+    if (is_entered_) (void)driver_->Leave(token_);  // on the way out of another failure
   }
   CurrentPlace(const CurrentPlace&) = delete;
   CurrentPlace& operator=(const CurrentPlace&) = delete;
@@ -71,6 +72,11 @@ class CurrentPlace {
     Status status = driver_->Enter(place, &token_);
     is_entered_ = status.ok();
     return status;
+  }
+
+  Status Leave() {
+    is_entered_ = false;
+    return driver_->Leave(token_);
   }
 
  private:

@@ -95,7 +95,8 @@ class Hip final : public Driver {
       name.assign(properties.r0000.gcnArchName, strnlen(properties.r0000.gcnArchName, sizeof(properties.r0000.gcnArchName)));
       info->multiprocessors = properties.r0000.multiProcessorCount;
     }
-    info->arch = name.substr(0, name.find(':'));  // "gfx90a:sramecc+:xnack-"
+    info->arch = name.substr(0, name.find(':'));
+    info->name = std::move(name);
     return Status();
   }
 
@@ -110,8 +111,8 @@ class Hip final : public Driver {
     return Status();
   }
 
-  void Leave(intptr_t token) override {
-    if (token >= 0) (void)api_.SetDevice(static_cast<int>(token));
+  Status Leave(intptr_t token) override {
+    return token < 0 ? Status() : Check(api_.SetDevice(static_cast<int>(token)), "hipSetDevice (back to the caller's device)");
   }
 
   Status LoadModule(const void* image, void** module) override {

@@ -203,7 +203,7 @@ TEST_F(ApiTest, AMissingPackIsNamedAndLookedForAgain) {
   EXPECT_EQ(aotriton_attn_fwd(&args, stream_), hipErrorFileNotFound);
   EXPECT_EQ(std::string(aotriton_last_error()),
             "there is no pack of attn_fwd for this GPU, gfx942: tried " + images_.PathOf("gfx942") +
-                ". Install aotriton.images/amd-gfx942 beside the library, or set AOTRITON_IMAGES to the aotriton.images that has it");
+                ". Install aotriton.images/amd-gfx942 beside the library, or set AOTRITON_IMAGES_DIR to the aotriton.images that has it");
   EXPECT_EQ(v2::check_gpu(stream_), hipErrorFileNotFound);
   images_.Install("gfx942");
   EXPECT_EQ(v2::check_gpu(stream_), hipSuccess);
@@ -587,13 +587,14 @@ TEST_F(ApiTest, EverythingIsLoadedBeforeTheFirstLaunch) {
 
 TEST_F(ApiTest, AMissingPackOfTheBackwardIsNamed) {
   for (const std::string kernel : {"bwd_preprocess", "bwd_dkdv", "bwd_dq"}) {
-    const aotriton_attn_bwd_args args = support::BackwardCall();
+    aotriton_attn_bwd_args args = support::BackwardCall();
+    args.backend = AOTRITON_BWD_SPLIT;
     stream_ = fake_hip::AddStream(fake_hip::AddDevice("gfx942"));
     const std::string path = images_.PathOf("gfx942", "amd", kernel);
     unlink(path.c_str());
     EXPECT_EQ(aotriton_attn_bwd(&args, stream_), hipErrorFileNotFound);
     EXPECT_EQ(aotriton_last_error(), "there is no pack of " + kernel + " for this GPU, gfx942: tried " + path +
-                                         ". Install aotriton.images/amd-gfx942 beside the library, or set AOTRITON_IMAGES to the "
+                                         ". Install aotriton.images/amd-gfx942 beside the library, or set AOTRITON_IMAGES_DIR to the "
                                          "aotriton.images that has it");
     // Its place may not be taken by another kernel's.
     support::WriteFile(path, support::ReadFile(support::PackOf("gfx942")));

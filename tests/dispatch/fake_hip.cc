@@ -30,19 +30,21 @@ struct Device {
   int multiprocessors;
 };
 
+struct Failure {
+  hipError_t error;
+  int times, skip;
+};
+
 struct State {
   std::mutex mutex;
   std::vector<Device> devices;
   std::vector<std::unique_ptr<ihipStream_t>> streams;
   std::vector<std::unique_ptr<ihipModule_t>> modules;
   std::vector<std::unique_ptr<ihipModuleSymbol_t>> functions;
-  struct Failure {
-    hipError_t error;
-    int times, skip;
-  };
   // Looked up with no std::string, so that a test can count the library's own allocations.
   std::map<std::string, Failure, std::less<>> failures;
   std::map<std::string, int, std::less<>> calls;
+  Failure of_any{hipSuccess, 0, 0};
   std::vector<Load> loads;
   std::vector<Launch> launches;
 };
@@ -61,6 +63,11 @@ hipError_t Enter(const char* function) {
     ++calls->second;
   } else {
     Get().calls.emplace(function, 1);
+  }
+  Failure& of_any = Get().of_any;
+  if (of_any.times > 0 && of_any.skip-- == 0) {
+    of_any.times = 0;
+    return of_any.error;
   }
   const auto failure = Get().failures.find(function);
   if (failure == Get().failures.end() || failure->second.times == 0) return hipSuccess;
@@ -122,6 +129,16 @@ void Fail(const std::string& function, hipError_t error, int times, int skip) {
   Get().failures[function] = {error, times, skip};
 }
 
+void FailAny(hipError_t error, int skip) {
+  const std::lock_guard<std::mutex> lock(Get().mutex);
+  Get().of_any = {error, 1, skip};
+}
+
+bool HasFailed() {
+  const std::lock_guard<std::mutex> lock(Get().mutex);
+  return Get().of_any.times == 0;
+}
+
 std::vector<Load> Loads() {
   const std::lock_guard<std::mutex> lock(Get().mutex);
   return Get().loads;
@@ -140,6 +157,7 @@ int Calls(const std::string& function) {
 void Clear() {
   const std::lock_guard<std::mutex> lock(Get().mutex);
   Get().failures.clear();
+  Get().of_any = {hipSuccess, 0, 0};
   Get().calls.clear();
   Get().loads.clear();
   Get().launches.clear();
@@ -205,7 +223,9 @@ hipError_t hipModuleLoadData(hipModule_t* module, const void* image) {
   if (magic != "FAKE") return hipErrorInvalidImage;
   if (!IsDevice(current_device)) return hipErrorInvalidDevice;
   const std::string& name = Get().devices[current_device].name;
-  if (name.substr(0, name.find(':')) != loaded->arch) return hipErrorNoBinaryForGpu;
+  const std::string family = loaded->arch.substr(0, loaded->arch.find("-generic"));
+  const bool is_generic = family != loaded->arch && name.compare(0, family.size(), family) == 0;
+  if (name.substr(0, name.find(':')) != loaded->arch && !is_generic) return hipErrorNoBinaryForGpu;
   std::istringstream words(arguments);
   for (std::string word; words >> word;) {
     const size_t colon = word.find(':');

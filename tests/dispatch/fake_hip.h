@@ -1,6 +1,7 @@
 // A libamdhip64 for tests: it has as many devices of any arch as a test adds, logs what it is
 // asked to do, and fails a named call on demand. It runs nothing.
 //
+// A device takes code objects of its arch, and of its family: those of "gfx11-generic" run on any gfx11.
 // A code object is the text that make_test_pack.py writes: "FAKE\n<arch>\n<id>\n<symbol>\n<arguments>\n",
 // ended by a NUL. Kernel arguments are decoded by the declaration in it, as a GPU would read them.
 #ifndef AOTRITON_TESTS_DISPATCH_FAKE_HIP_H_
@@ -46,6 +47,10 @@ hipStream_t AddStream(int device);
 
 // After `skip` calls more, the next `times` calls of a function return `error`.
 void Fail(const std::string& function, hipError_t error, int times, int skip = 0);
+
+// The call of any function that comes after `skip` more returns `error`. HasFailed(): it came.
+void FailAny(hipError_t error, int skip);
+bool HasFailed();
 
 std::vector<Load> Loads();
 std::vector<Launch> Launches();

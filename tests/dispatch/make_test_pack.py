@@ -3,13 +3,14 @@
     make_test_pack.py OUT...
 
 What a pack holds is told by its path: .../<vendor>-<arch>/flash/<kernel>.pack is an intact one,
-.../<defect>.pack one of attn_fwd for gfx942 with that defect.
+.../tuned.pack one of attn_fwd for gfx942 with a long tuning table, .../<defect>.pack one with that
+defect.
 """
 
 import pathlib
 import sys
 
-from tools.pack.format import ABI, UNBOUNDED, Functional, Pack, Variant, write_pack
+from tools.pack.format import ABI, Choice, Functional, Pack, Variant, write_pack
 
 DTYPES = ("dtype", ("fp16", "bf16", "fp32"))
 LAYOUTS = ("layout", ("aligned", "any"))
@@ -123,7 +124,7 @@ def variant(kernel, arch, values, parameters, block_m, threads):
 def functional(kernel, arch, values):
     parameters = arguments(kernel, values)
     variants = [variant(kernel, arch, values, parameters, 64, 128), variant(kernel, arch, values, parameters, 128, 256)]
-    return Functional(tuple(values.values()), parameters, variants, [(SHORT, 0), (UNBOUNDED, 1)])
+    return Functional(tuple(values.values()), parameters, variants, [Choice(0, max_seqlen_q=SHORT), Choice(1)])
 
 
 def is_built(kernel, values):
@@ -143,13 +144,25 @@ def intact(kernel, vendor, arch):
     choices = [{}]
     for name, values in axes:
         choices = [{**chosen, name: value} for chosen in choices for value in values]
-    meta = {"kernel": kernel, "family": "flash", "vendor": vendor, "arch": arch, "triton": "test", "abi": ABI}
+    meta = {"kernel": kernel, "family": "flash", "vendor": vendor, "arch": arch, "triton": "test", "abi": ABI, "version": "0.0.1"}
     return Pack(meta, list(axes), [functional(kernel, arch, values) for values in choices if is_built(kernel, values)])
+
+
+TUNED = [
+    Choice(1, max_seqlen_q=64, max_seqlen_k=128),
+    Choice(0, max_seqlen_q=64),
+    Choice(1, min_fill=100),
+    Choice(0, max_seqlen_k=256, min_fill=50),
+    Choice(1),
+]
 
 
 def with_defect(defect):
     pack = intact("attn_fwd", "amd", "gfx942")
-    if defect == "other_abi":
+    if defect == "tuned":
+        for each in pack.functionals:
+            each.choices = TUNED
+    elif defect == "other_abi":
         pack.meta["abi"] = "999"
     elif defect == "other_arch":
         pack.meta["arch"] = "gfx1100"

@@ -304,6 +304,40 @@ TEST_F(PlanTest, ChoosesByLength) {
   }
 }
 
+// The tuning table of make_test_pack.py: m128 up to (64, 128); m64 up to (64, any); m128 if it fills all
+// multiprocessors; m64 up to (any, 256) if it fills half of them; else m128.
+TEST_F(PlanTest, ChoosesByLengthsAndByHowFullTheGpuGets) {
+  ASSERT_TRUE(Bind(support::BadPack("tuned")).ok());
+  struct Case {
+    int multiprocessors;
+    int64_t batch, seqlen_q, seqlen_k;
+    uint32_t row;
+    const char* config;
+  };
+  for (const Case& c : {
+           Case{304, 2, 64, 128, 0, "m128"}, {304, 2, 64, 129, 1, "m64"}, {304, 2, 1, 1 << 30, 1, "m64"},
+           {304, 2, 65, 128, 4, "m128"},     // 2 * 8 * 1 work groups of m128, 2 * 8 * 2 of m64
+           {16, 2, 65, 128, 2, "m128"},      // all 16 of them
+           {17, 2, 65, 128, 3, "m64"},       // 32 are more than half
+           {64, 2, 65, 256, 3, "m64"},       // just half
+           {66, 2, 65, 256, 4, "m128"},      // less than half
+           {17, 2, 65, 257, 4, "m128"},
+           {17, 1, 65, 128, 3, "m64"},
+           {0, 1, 65, 128, 2, "m128"},       // not known
+           {2147483647, 1 << 30, 65, 257, 2, "m128"},
+       }) {
+    AttnFwd op = Op(kBFloat16, {c.batch, 8, c.seqlen_q, 64}, 8, c.seqlen_k, 64);
+    for (Tensor* t : {&op.q, &op.k, &op.v, &op.out}) t->strides[0] = 64;
+    plan_.multiprocessors = c.multiprocessors;
+    if (c.batch < 1000) {
+      EXPECT_EQ(Chosen(op), std::string("bf16.64.0.aligned.0.0.") + c.config);
+    } else {
+      EXPECT_EQ(MakePlan(op).code(), kNotSupported);  // chosen with no overflow, and then refused for its grid
+    }
+    EXPECT_EQ(plan_.launches[0].choice, c.row) << c.multiprocessors << " " << c.seqlen_q << " " << c.seqlen_k;
+  }
+}
+
 TEST_F(PlanTest, RefusesTooLargeAGrid) {
   AttnFwd op = Op(kBFloat16, {1 << 30, 1, 1, 64}, 1, 1, 64);
   for (Tensor* t : {&op.q, &op.k, &op.v, &op.out}) t->strides[0] = 64;
@@ -807,8 +841,8 @@ TEST_F(PlanTest, RefusesPacksOfAnotherLibrary) {
   for (const auto& [defect, text] : cases) {
     const Status status = Bind(support::BadPack(defect));
     EXPECT_EQ(status.code(), kInvalidImage);
-    EXPECT_EQ(status.text(), "the pack " + support::BadPack(defect) + " and this library do not belong together: " + text +
-                                 ". Take both from one build");
+    EXPECT_EQ(status.text(), "the pack " + support::BadPack(defect) + ", of version 0.0.1, and this library, of version " AOTRITON_RELEASE
+                                 ", do not belong together: " + text + ". Take both from one build");
   }
 }
 

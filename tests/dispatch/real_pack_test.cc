@@ -49,6 +49,7 @@ bool Has(const Launch& launch, const char* name) {
 TEST(RealPackTest, IsBoundAndPlannedOnEveryArch) {
   for (const platforms::Arch& arch : platforms::kArchs) {
     SCOPED_TRACE(arch.name);
+    if (arch.mod_count == 0) continue;  // has no packs of its own
     std::shared_ptr<const Pack> packs[kKernelCount];
     std::shared_ptr<const KernelPack> bound[kKernelCount];
     for (int kernel = 0; kernel < kKernelCount; ++kernel) {

@@ -135,8 +135,8 @@ Api Load(const std::string& path) {
 }
 
 TEST(SharedLibraryTest, FindsImagesBesideItself) {
-  unsetenv("AOTRITON_IMAGES");
-  const hipStream_t stream = fake_hip::AddStream(fake_hip::AddDevice("gfx1100"));
+  unsetenv("AOTRITON_IMAGES_DIR");
+  const hipStream_t stream = fake_hip::AddStream(fake_hip::AddDevice("gfx942"));
   aotriton_attn_fwd_args args = support::Call();
   const support::Folder folder;
   const std::string path = folder.path() + "/lib/libaotriton_v2.so";
@@ -145,16 +145,16 @@ TEST(SharedLibraryTest, FindsImagesBesideItself) {
   ASSERT_NE(api.attn_fwd, nullptr);
   EXPECT_STREQ(api.version(), AOTRITON_RELEASE);  // config.h says what the file's name says
 
-  const std::string pack = folder.path() + "/lib/aotriton.images/amd-gfx1100/flash/attn_fwd.pack";
+  const std::string pack = folder.path() + "/lib/aotriton.images/amd-gfx942/flash/attn_fwd.pack";
   EXPECT_EQ(api.attn_fwd(&args, stream), hipErrorFileNotFound);
   EXPECT_NE(std::string(api.last_error()).find("tried " + pack + ". Install"), std::string::npos) << api.last_error();
-  support::WriteFile(pack, support::ReadFile(support::PackOf("gfx1100")));
+  support::WriteFile(pack, support::ReadFile(support::PackOf("gfx942")));
   EXPECT_EQ(api.attn_fwd(&args, stream), 0) << api.last_error();
 }
 
 TEST(SharedLibraryTest, FindsImagesBesideTheFileThatItsPathLinksTo) {
-  unsetenv("AOTRITON_IMAGES");
-  const hipStream_t stream = fake_hip::AddStream(fake_hip::AddDevice("gfx1201"));
+  unsetenv("AOTRITON_IMAGES_DIR");
+  const hipStream_t stream = fake_hip::AddStream(fake_hip::AddDevice("gfx950"));
   aotriton_attn_fwd_args args = support::Call();
   const support::Folder folder;
   const std::string real = folder.path() + "/real/libaotriton_v2.so.0.12.0", link = folder.path() + "/link/libaotriton_v2.so";
@@ -165,11 +165,11 @@ TEST(SharedLibraryTest, FindsImagesBesideTheFileThatItsPathLinksTo) {
   ASSERT_NE(api.attn_fwd, nullptr);
 
   EXPECT_EQ(api.attn_fwd(&args, stream), hipErrorFileNotFound);
-  const std::string inside = "/aotriton.images/amd-gfx1201/flash/attn_fwd.pack";
+  const std::string inside = "/aotriton.images/amd-gfx950/flash/attn_fwd.pack";
   EXPECT_NE(std::string(api.last_error()).find("tried " + folder.path() + "/link" + inside + " and " + folder.path() + "/real" + inside),
             std::string::npos)
       << api.last_error();
-  support::WriteFile(folder.path() + "/real" + inside, support::ReadFile(support::PackOf("gfx1201")));
+  support::WriteFile(folder.path() + "/real" + inside, support::ReadFile(support::PackOf("gfx950")));
   EXPECT_EQ(api.attn_fwd(&args, stream), 0) << api.last_error();
 }
 

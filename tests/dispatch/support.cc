@@ -35,9 +35,9 @@ Folder::~Folder() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-Images::Images() { setenv("AOTRITON_IMAGES", folder_.path().c_str(), 1); }
+Images::Images() { setenv("AOTRITON_IMAGES_DIR", folder_.path().c_str(), 1); }
 
-Images::~Images() { unsetenv("AOTRITON_IMAGES"); }
+Images::~Images() { unsetenv("AOTRITON_IMAGES_DIR"); }
 
 std::string Images::PathOf(const std::string& arch, const std::string& vendor, const std::string& kernel) const {
   return folder_.path() + "/" + vendor + "-" + arch + "/flash/" + kernel + ".pack";

@@ -34,7 +34,7 @@ class Folder {
   std::string path_;
 };
 
-// A folder of images that AOTRITON_IMAGES names while the object lives; empty at first.
+// A folder of images that AOTRITON_IMAGES_DIR names while the object lives; empty at first.
 class Images {
  public:
   Images();

@@ -217,7 +217,7 @@ def good_call_after_bad_ones():
 
 def images_folder():
     """Where the library under test has its packs."""
-    return pathlib.Path(os.environ.get("AOTRITON_IMAGES")
+    return pathlib.Path(os.environ.get("AOTRITON_IMAGES_DIR")
                         or pathlib.Path(library.find_library()).parent / "aotriton.images")
 
 
@@ -238,7 +238,7 @@ def _in_child(kernel, contents):
             steps.append(f"{name}={'' if content is None else file}")
         done = subprocess.run(
             [sys.executable, PACK_CHILD, images / _pack(kernel), *steps],
-            env={**os.environ, "AOTRITON_IMAGES": str(images), "AOTRITON_LIBRARY": library.find_library(),
+            env={**os.environ, "AOTRITON_IMAGES_DIR": str(images), "AOTRITON_LIBRARY": library.find_library(),
                  "PYTHONPATH": str(pathlib.Path(aotriton.__file__).parents[1])},
             capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, f"the child ended with {done.returncode}: {done.stderr[-600:]}"

@@ -1,6 +1,6 @@
 """pack_child.py PLACE STEP=FILE...: calls a kernel while the pack at PLACE is each FILE in turn; without FILE, none.
 
-A process of its own, so that nothing is loaded yet; AOTRITON_IMAGES is already set. Prints one JSON
+A process of its own, so that nothing is loaded yet; AOTRITON_IMAGES_DIR is already set. Prints one JSON
 line a step: {"step", "ok", "status", "text", "untouched"}.
 """
 

@@ -3,16 +3,18 @@
 import hashlib
 import json
 import os
+import re
 
 import pytest
 
-from tools.pack.format import UNBOUNDED, Functional, Pack, PackError, Variant, decode, encode, read_pack, write_pack
+from tools.pack.format import Choice, Functional, Pack, PackError, Variant, decode, encode, read_pack, write_pack
 from tools.pack.pack import make_pack
 
 
 def functional(dtype, head_dim, *codes):
     variants = [Variant("attn_fwd", code, 256, 1024, {"BLOCK_M": 64 + i, "BLOCK_N": -1}) for i, code in enumerate(codes)]
-    choices = [(64 * (i + 1), i) for i in range(len(codes) - 1)] + [(UNBOUNDED, len(codes) - 1)]
+    last = len(codes) - 1
+    choices = [Choice(i, max_seqlen_q=64 * (i + 1), max_seqlen_k=1000, min_fill=50) for i in range(last)] + [Choice(last)]
     return Functional((dtype, head_dim), [("Q", f"*{dtype}"), ("seqlen_q", "i32")], variants, choices)
 
 
@@ -40,20 +42,35 @@ def test_equal_packs_are_equal_bytes_whatever_the_order():
 def test_equal_code_objects_are_stored_once():
     code = bytes(range(256)) * 40
     twice = Pack({}, [("dtype", ("a", "b"))], [
-        Functional(("a",), [], [Variant("k", code, 1, 0, {}), Variant("k", code, 1, 0, {})], [(8, 0), (UNBOUNDED, 1)]),
-        Functional(("b",), [], [Variant("k", code, 1, 0, {})], [(UNBOUNDED, 0)]),
+        Functional(("a",), [], [Variant("k", code, 1, 0, {}), Variant("k", code, 1, 0, {})], [Choice(0, max_seqlen_q=8), Choice(1)]),
+        Functional(("b",), [], [Variant("k", code, 1, 0, {})], [Choice(0)]),
     ])
     once = Pack({}, [("dtype", ("a", "b"))], [twice.functionals[1]])
     assert len(encode(twice)) - len(encode(once)) < 300  # records, but no second blob
     assert decode(encode(twice)) == twice
 
 
-@pytest.mark.parametrize("choices, text", [([], "must ascend"), ([(64, 0)], "end with"), ([(UNBOUNDED, 5)], "names variant 5 of 1")])
-def test_a_tuning_table_with_holes_is_refused(choices, text):
+@pytest.mark.parametrize("choices, text", [
+    ([], "the last of its choices must have no bounds"),
+    ([Choice(0, max_seqlen_q=64)], "the last of its choices must have no bounds"),
+    ([Choice(0, max_seqlen_k=64)], "the last of its choices must have no bounds"),
+    ([Choice(0, min_fill=1)], "the last of its choices must have no bounds"),
+    ([Choice(5)], "names variant 5 of 1"),
+    ([Choice(0), Choice(0)], "is never reached"),
+    ([Choice(0, max_seqlen_k=64), Choice(0, max_seqlen_q=8, max_seqlen_k=32), Choice(0)], "is never reached"),
+])
+def test_a_tuning_table_with_holes_or_dead_rows_is_refused(choices, text):
     bad = sample()
     bad.functionals[1].choices = choices
     with pytest.raises(PackError, match=text):
         encode(bad)
+
+
+def test_rows_of_the_tuning_table_may_overlap():
+    pack = sample()
+    pack.functionals[0].choices = [
+        Choice(0, max_seqlen_q=64, min_fill=100), Choice(1, max_seqlen_q=64), Choice(0, max_seqlen_k=64), Choice(1)]
+    assert decode(encode(pack)) == pack
 
 
 def test_a_functional_given_twice_is_refused():
@@ -95,10 +112,10 @@ def report(directory, name, code=b"code", **changes):
 
 
 def test_reports_become_a_pack(tmp_path):
-    small = report(tmp_path, "small", b"s", config={"constants": {"BLOCK_M": 16}, "max_seqlen_q": 64})
+    small = report(tmp_path, "small", b"s", config={"constants": {"BLOCK_M": 16}, "max_seqlen_q": 64, "max_seqlen_k": None, "min_fill": 150})
     pack = make_pack([small, report(tmp_path, "large", b"l")])
-    assert pack.meta["arch"] == "gfx942" and pack.meta["abi"] == "1"
-    assert pack.functionals[0].choices == [(64, 0), (UNBOUNDED, 1)]
+    assert pack.meta["arch"] == "gfx942" and pack.meta["abi"] == "1" and re.fullmatch(r"\d+\.\d+\.\d+", pack.meta["version"])
+    assert pack.functionals[0].choices == [Choice(0, max_seqlen_q=64, min_fill=150), Choice(1)]
     assert [variant.code for variant in pack.functionals[0].variants] == [b"s", b"l"]
 
 

@@ -34,7 +34,8 @@ def test_rows_are_complete():
 
 
 def test_json_is_the_table():
-    assert json.loads(text("platforms/archs.json")) == {"archs": table()["ARCHS"], "gpus": table()["GPUS"]}
+    assert json.loads(text("platforms/archs.json")) == {
+        "archs": table()["ARCHS"], "families": table()["FAMILIES"], "gpus": table()["GPUS"]}
 
 
 def test_header_is_the_table():
@@ -44,7 +45,19 @@ def test_header_is_the_table():
         (name, arch["vendor"], arch["family"], str(arch["wave_size"]), arch["level"], str(arch["lds"]),
          str(sum(gpu["arch"] == name for gpu in gpus)))
         for name, arch in table()["ARCHS"].items()
+    ] + [
+        (name, family["vendor"], key, str(family["wave_size"]), family["level"], str(family["lds"]), "0")
+        for key, family in table()["FAMILIES"].items() for name in family["others"]
     ]
+
+
+def test_families_add_archs_to_those_of_the_table():
+    archs = table()["ARCHS"]
+    for key, family in table()["FAMILIES"].items():
+        assert set(family) == {"others", "vendor", "wave_size", "level", "lds"} and family["level"] in LEVELS
+        members = [arch for arch in archs.values() if arch["family"] == key]
+        assert members and not set(family["others"]) & set(archs), key
+        assert all(arch[field] == family[field] for arch in members for field in ("vendor", "wave_size", "lds")), key
 
 
 def test_every_arch_has_a_config():

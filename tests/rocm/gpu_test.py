@@ -89,7 +89,7 @@ def main(arguments, environment, root="/"):
     environment = child_environment(environment, index)
     if options.bundle:
         return run_bundle(options.bundle, rest, environment)
-    environment["AOTRITON_IMAGES"] = os.path.abspath(options.images)
+    environment["AOTRITON_IMAGES_DIR"] = os.path.abspath(options.images)
     return subprocess.run([os.path.abspath(options.binary), *rest], env=environment).returncode
 
 

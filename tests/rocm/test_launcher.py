@@ -75,7 +75,7 @@ def program(path, code):
 def test_binary(tmp_path):
     root = machine(tmp_path / "root", [90010, 90402])
     seen = tmp_path / "seen"
-    binary = program(tmp_path / "binary", f"""json.dump([sys.argv[1:], os.environ["ROCR_VISIBLE_DEVICES"], os.environ["AOTRITON_IMAGES"],
+    binary = program(tmp_path / "binary", f"""json.dump([sys.argv[1:], os.environ["ROCR_VISIBLE_DEVICES"], os.environ["AOTRITON_IMAGES_DIR"],
         "PYTHONPATH" in os.environ], open({str(seen)!r}, "w")); sys.exit(3)""")
     arguments = ["--arch=gfx942", f"--binary={binary}", f"--images={tmp_path}", "--gtest_repeat=2"]
     assert run(arguments, tmp_path, root, PYTHONPATH="/ours")[0] == 3

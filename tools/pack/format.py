@@ -6,9 +6,9 @@ import lzma
 import os
 import struct
 import zlib
-from typing import Dict, List, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Sequence, Tuple
 
-MAGIC = b"AOTPACK1"
+MAGIC = b"AOTPACK2"  # the digit is the version of the format
 ABI = "1"
 UNBOUNDED = 0xFFFFFFFF
 
@@ -24,7 +24,7 @@ _RECORDS = {
     b"ARGS": "<2I",
     b"VARI": "<8I",
     b"CONS": "<Ii",
-    b"CHOI": "<2I",
+    b"CHOI": "<4I",
     b"BLOB": "<4I",
 }
 _ORDER = [b"STRS", b"META", b"AXES", b"AVAL", b"FUNC", b"ARGS", b"VARI", b"CONS", b"CHOI", b"BLOB"]
@@ -53,6 +53,20 @@ class Variant:
         return hashlib.sha256(self.code).hexdigest()
 
 
+class Choice(NamedTuple):
+    """A row of the tuning table: its variant is for calls that keep all its bounds."""
+
+    variant: int  # index into Functional.variants
+    max_seqlen_q: int = UNBOUNDED
+    max_seqlen_k: int = UNBOUNDED
+    min_fill: int = 0  # percent of the GPU's multiprocessors that the variant's work groups fill
+
+    def hides(self, later: "Choice") -> bool:
+        """Whether every call that keeps the bounds of `later`, a row further down, keeps these."""
+        return (self.min_fill == 0 and self.max_seqlen_q >= later.max_seqlen_q
+                and self.max_seqlen_k >= later.max_seqlen_k)
+
+
 @dataclasses.dataclass
 class Functional:
     """One value for each axis, with its variants."""
@@ -60,7 +74,7 @@ class Functional:
     values: Tuple[str, ...]  # one of each axis, in the order of Pack.axes
     arguments: List[Tuple[str, str]]  # (name, type) in the order of the launch
     variants: List[Variant]
-    choices: List[Tuple[int, int]]  # (largest seqlen_q, index into variants), ascending
+    choices: List[Choice]  # the first whose bounds hold is taken; the last has none
 
 
 @dataclasses.dataclass
@@ -103,12 +117,14 @@ def _check(functional: Functional) -> None:
     where = f"functional {functional.values}"
     if not functional.variants:
         raise PackError(f"{where} has no variants")
-    bounds = [bound for bound, _ in functional.choices]
-    if not bounds or bounds != sorted(set(bounds)) or bounds[-1] != UNBOUNDED:
-        raise PackError(f"{where}: the bounds of its choices must ascend and end with {UNBOUNDED}, they are {bounds}")
-    for _, index in functional.choices:
-        if not 0 <= index < len(functional.variants):
-            raise PackError(f"{where}: a choice names variant {index} of {len(functional.variants)}")
+    if not functional.choices or functional.choices[-1][1:] != Choice(0)[1:]:
+        raise PackError(f"{where}: the last of its choices must have no bounds: it is the default; they are {functional.choices}")
+    for row, choice in enumerate(functional.choices):
+        if not 0 <= choice.variant < len(functional.variants):
+            raise PackError(f"{where}: a choice names variant {choice.variant} of {len(functional.variants)}")
+        for earlier in functional.choices[:row]:
+            if earlier.hides(choice):
+                raise PackError(f"{where}: {choice} is never reached: {earlier} stands above it")
 
 
 def encode(pack: Pack) -> bytes:
@@ -142,7 +158,7 @@ def encode(pack: Pack) -> bytes:
             len(records[b"CHOI"]), len(functional.choices),
         ))
         records[b"ARGS"] += [(strings.add(name), strings.add(type_)) for name, type_ in functional.arguments]
-        records[b"CHOI"] += functional.choices
+        records[b"CHOI"] += [(c.max_seqlen_q, c.max_seqlen_k, c.min_fill, c.variant) for c in functional.choices]
         for variant in functional.variants:
             records[b"VARI"].append((
                 strings.add(variant.symbol), place[variant.code], len(variant.code),
@@ -249,7 +265,7 @@ def decode(data: bytes, name: str = "pack") -> Pack:
                         {text(n): v for n, v in rows[b"CONS"][const0:const0 + consts]})
                 for symbol, offset, size, threads, shared, const0, consts, _ in rows[b"VARI"][var0:var0 + variants]
             ],
-            choices=rows[b"CHOI"][choice0:choice0 + choices],
+            choices=[Choice(variant, *bounds) for *bounds, variant in rows[b"CHOI"][choice0:choice0 + choices]],
         ))
     return Pack({text(k): text(v) for k, v in rows[b"META"]}, axes, functionals)
 

@@ -4,7 +4,11 @@ import argparse
 import json
 import sys
 
-from tools.pack.format import ABI, UNBOUNDED, Functional, Pack, PackError, Variant, write_pack
+from tools.pack.format import ABI, Choice, Functional, Pack, PackError, Variant, write_pack
+from tools.pack.version import VERSION
+
+# What a config may say about the calls it is for; one that says nothing is for all.
+BOUNDS = ("max_seqlen_q", "max_seqlen_k", "min_fill")
 
 
 def read_variant(report_path):
@@ -28,7 +32,7 @@ def make_pack(report_paths):
     for path in report_paths:
         report, variant = read_variant(path)
         this_meta = {key: report[key] for key in ("kernel", "family", "vendor", "arch", "triton")}
-        this_meta["abi"] = ABI
+        this_meta.update(abi=ABI, version=VERSION)
         this_axes = [(name, tuple(values)) for name, values in report["axes"]]
         if meta is None:
             meta, axes = this_meta, this_axes
@@ -39,8 +43,8 @@ def make_pack(report_paths):
         functional = functionals.setdefault(values, Functional(values, arguments, [], []))
         if functional.arguments != arguments:
             raise PackError(f"{path}: the variants of one functional take different arguments")
-        bound = report["config"]["max_seqlen_q"]
-        functional.choices.append((UNBOUNDED if bound is None else bound, len(functional.variants)))
+        bounds = {name: report["config"][name] for name in BOUNDS if report["config"].get(name) is not None}
+        functional.choices.append(Choice(len(functional.variants), **bounds))
         functional.variants.append(variant)
     return Pack(meta, axes, list(functionals.values()))
 

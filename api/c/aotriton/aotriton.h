@@ -46,7 +46,7 @@ enum {
 
 // Values of aotriton_attn_bwd_args::backend. Both give the same bits each time they are run.
 enum {
-  AOTRITON_BWD_DEFAULT = 0,  // split if there is a delta, else fused
+  AOTRITON_BWD_DEFAULT = 0,  // split if there is a delta and its kernels take the call, else fused
   AOTRITON_BWD_SPLIT = 1,    // three launches; the faster one; needs delta
   AOTRITON_BWD_FUSED = 2,    // one launch, no delta; head_dim up to 256
 };
@@ -179,6 +179,12 @@ AOTRITON_C_API const char* aotriton_last_error(void);
 
 // "major.minor.patch" of the library.
 AOTRITON_C_API const char* aotriton_version(void);
+
+// From now on packs are looked for in the folder `dir` (one like aotriton.images) and nowhere else;
+// NULL or "" undoes it, and the search is the usual one: the folder that AOTRITON_IMAGES_DIR names,
+// else the packs in the library itself, else aotriton.images beside the library. Packs that were
+// found stay in use.
+AOTRITON_C_API aotriton_status aotriton_set_images_dir(const char* dir);
 
 // Writes the arch of the stream's GPU ("gfx942", "sm_90") into `arch`, a buffer of `size` bytes.
 AOTRITON_C_API aotriton_status aotriton_gpu_arch(void* stream, char* arch, size_t size);

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = pathlib.Path.cwd()  # of the runfiles
 os.environ["AOTRITON_LIBRARY"] = str(next(ROOT.glob("libaotriton_v2.so.*")))
-os.environ["AOTRITON_IMAGES"] = str(ROOT / "tests/dispatch/packs/images")
+os.environ["AOTRITON_IMAGES_DIR"] = str(ROOT / "tests/dispatch/packs/images")
 
 # Loaded by path beforehand, it is the one that both the library and pyaotriton find.
 FAKE = ctypes.CDLL(str(ROOT / "bindings/python/tests/libamdhip64.so"), mode=ctypes.RTLD_GLOBAL)

@@ -1,0 +1,63 @@
+"""Measures what the library costs on the host, with a GPU runtime that does nothing.
+
+    python3 tools/bench/host_cost.py [--images aotriton.images]
+
+- the first call and a warm attn_fwd call, in time and, where valgrind is (apt-get install valgrind),
+  in instructions
+- resident memory while 100 code objects are loaded, and its growth over thousands of calls
+- the size of libaotriton_v2.so, stripped
+
+The packs are those of the dispatch tests, whose code objects are small texts; --images takes real ones
+of gfx942, as `./bazelw build //:images --platforms=gfx942` makes them.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PROGRAM = os.path.join(REPO, "bazel-bin/tools/bench/host_cost")
+LIBRARY = os.path.join(REPO, "bazel-bin/libaotriton_v2.so")
+TEST_IMAGES = os.path.join(REPO, "bazel-bin/tests/dispatch/packs/images")
+CALLS = 2000  # under valgrind
+
+
+def run(images, *command):
+    environment = {**os.environ, "AOTRITON_IMAGES_DIR": images}
+    result = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if result.returncode:
+        sys.exit(f"host_cost: {' '.join(command)} failed:\n{result.stdout}")
+    return result.stdout
+
+
+def instructions(images, folder):
+    """Of one warm call, with all that it calls."""
+    output = run(images, "valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/callgrind", "--collect-atstart=no",
+                 "--toggle-collect=aotriton_attn_fwd", PROGRAM, "warm", str(CALLS))
+    return int(re.search(r"Collected : (\d+)", output).group(1)) / CALLS
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="host_cost", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--images", default=TEST_IMAGES, help="the folder of packs")
+    images = os.path.abspath(parser.parse_args().images)
+    subprocess.run(["./bazelw", "build", "//tools/bench:host_cost", "//tests/dispatch:packs", "//:library"], cwd=REPO, check=True)
+
+    print(run(images, PROGRAM, "warm", "1000000"), end="")
+    with tempfile.TemporaryDirectory() as folder:
+        if shutil.which("valgrind"):
+            print(f"warm_instructions {instructions(images, folder):.0f}")
+        else:
+            print("warm_instructions: not measured, there is no valgrind (apt-get install valgrind)")
+        stripped = os.path.join(folder, "stripped.so")
+        subprocess.run(["strip", "-o", stripped, LIBRARY], check=True)
+        print(f"stripped_bytes {os.path.getsize(stripped)}")
+    print(run(images, PROGRAM, "memory", "100"), end="")
+
+
+if __name__ == "__main__":
+    main()
