@@ -22,6 +22,7 @@ enum KernelId : uint8_t {
   kBwdDq,
   kBwdFused,
   kDebugSimulateEncodedSoftmax,
+  kDebugFillDropoutRng,
   kKernelCount,
 };
 
@@ -80,7 +81,7 @@ class KernelPack {
   int64_t Find(const Choice& choice, uint32_t head_dim_digit, bool is_aligned) const;
   Status Select(const Choice& choice, uint32_t* functional) const;
 
-  static constexpr int kMaxNumbers = 4;
+  static constexpr int kMaxNumbers = 5;
 
   std::shared_ptr<const Pack> pack_;
   const Kernel& kernel_;

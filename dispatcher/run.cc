@@ -47,6 +47,12 @@ Status MakePlan(const EncodedSoftmax& op, Gpu* gpu, Plan* plan) {
   return status.ok() ? PlanEncodedSoftmax(op, *mask, plan) : status;
 }
 
+Status MakePlan(const DropoutRng& op, Gpu* gpu, Plan* plan) {
+  const KernelPack* rng = nullptr;
+  Status status = gpu->Find(kDebugFillDropoutRng, &rng);
+  return status.ok() ? PlanDropoutRng(op, *rng, plan) : status;
+}
+
 Status MakePlan(const AttnBwd& op, Gpu* gpu, Plan* plan) {
   if (BackendOf(op) == BwdBackend::kFused) {
     const KernelPack* fused = nullptr;
@@ -82,5 +88,6 @@ Status RunOp(const Op& op, void* stream, Goal goal) {
 Status Run(const AttnFwd& op, void* stream, Goal goal) { return RunOp(op, stream, goal); }
 Status Run(const AttnBwd& op, void* stream, Goal goal) { return RunOp(op, stream, goal); }
 Status Run(const EncodedSoftmax& op, void* stream, Goal goal) { return RunOp(op, stream, goal); }
+Status Run(const DropoutRng& op, void* stream, Goal goal) { return RunOp(op, stream, goal); }
 
 }  // namespace aotriton::dispatcher
