@@ -1,8 +1,9 @@
-"""caller_test, claim_tests: programs and checks with a claim of their own."""
+"""caller_test, claim_tests: tests with a claim of their own."""
 
 load("@rules_cc//cc:defs.bzl", "cc_test")
 load("//toolchains/cc:copts.bzl", "COPTS")
 load("//tools/release:claim.bzl", "claimed")
+load("//tools/testing:defs.bzl", "pytest_test")
 
 def caller_test(name, release, suffix = "", src = None, copts = []):
     """A googletest program that calls the library as a release of a framework does.
@@ -39,4 +40,42 @@ def caller_test(name, release, suffix = "", src = None, copts = []):
     )
 
 def claim_tests(release):
-    pass
+    """Tests of the headers that a claim has: `headers_<release>_test` and `layouts_<release>_test`.
+
+    Args:
+      release: that is claimed.
+    """
+    claimed(
+        name = "headers_" + release,
+        testonly = True,
+        srcs = ["//api:header_files"],
+        release = release,
+    )
+    pytest_test(
+        name = "headers_%s_test" % release,
+        size = "small",
+        srcs = ["test_headers.py"],
+        data = [
+            "headers_" + release,
+            "@triton_wheel//:site",
+        ],
+        env = {"CC": "$(CC)"},
+        toolchains = ["@bazel_tools//tools/cpp:current_cc_toolchain"],
+    )
+    claimed(
+        name = "api_" + release,
+        testonly = True,
+        srcs = ["//api:headers"],
+        release = release,
+    )
+    cc_test(
+        name = "layouts_%s_test" % release,
+        size = "small",
+        srcs = ["layouts_test.cc"],
+        copts = COPTS,
+        data = ["layouts.txt"],
+        deps = [
+            "api_" + release,
+            "@googletest//:gtest_main",
+        ],
+    )

@@ -2,7 +2,7 @@
 
 load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
 load("@rules_cc//cc:defs.bzl", "CcInfo")
-load(":version.bzl", "RELEASES")
+load(":version.bzl", "DEFAULT_RELEASE", "RELEASES")
 
 ClaimInfo = provider("What a build claims to be.", fields = {
     "release": "\"0.11.2\"",
@@ -120,6 +120,24 @@ _as_claimed = transition(
     implementation = lambda _settings, attr: {_RELEASE: attr.release, _SUFFIX: attr.suffix},
     inputs = [],
     outputs = [_RELEASE, _SUFFIX],
+)
+
+_as_by_default = transition(
+    implementation = lambda _settings, _attr: {_RELEASE: DEFAULT_RELEASE, _SUFFIX: ""},
+    inputs = [],
+    outputs = [_RELEASE, _SUFFIX],
+)
+
+def _unclaimed_impl(ctx):
+    return [cc_common.merge_cc_infos(cc_infos = [dep[CcInfo] for dep in ctx.attr.deps])]
+
+unclaimed = rule(
+    implementation = _unclaimed_impl,
+    attrs = {
+        "deps": attr.label_list(mandatory = True, cfg = _as_by_default, providers = [CcInfo]),
+        "_allowlist_function_transition": attr.label(default = "@bazel_tools//tools/allowlists/function_transition_allowlist"),
+    },
+    doc = "C++ code that is the same whatever is claimed, compiled once for all claims.",
 )
 
 def _claimed_impl(ctx):
