@@ -63,6 +63,7 @@ def _run_tests(options):
         forward_cases,
         random_cases,
         report_cases,
+        rng_cases,
         runner,
         runtime_cases,
         upstream_cases,
@@ -71,7 +72,7 @@ def _run_tests(options):
 
     tests = [
         *runtime_cases.tests(), *error_cases.tests(), *report_cases.tests(), *forward_cases.tests(options.quick),
-        *dropout_cases.tests(), *bias_cases.tests(), *varlen_cases.tests(), *backward_cases.tests(),
+        *dropout_cases.tests(), *rng_cases.tests(), *bias_cases.tests(), *varlen_cases.tests(), *backward_cases.tests(),
         *family_cases.tests(options.quick), *random_cases.tests(options.quick), *upstream_cases.tests(options.quick)]
     begin = time.perf_counter()
     results = runner.run(tests, options.k, options.skip_missing)
