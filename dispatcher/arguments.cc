@@ -5,12 +5,14 @@
 namespace aotriton::dispatcher {
 namespace {
 
-// Kernels give logsumexp in natural logarithms: ln(2) times what they hold in base 2.
+// Kernels hold logsumexp in base 2. In natural logarithms it is ln(2) times that.
 constexpr float kNaturalLogarithm = 0.6931471805599453f;
 
 constexpr int32_t kUnbounded = std::numeric_limits<int32_t>::max();
 
 constexpr uint8_t kBoth = kForward | kBackward;
+constexpr uint8_t kScores = kDebug | kRng;
+constexpr uint8_t kDroppers = kForward | kBackward | kDebug;
 
 constexpr KnownArgument Pointer(const char* name, uint8_t ops) { return {name, Kind::kPointer, ops}; }
 constexpr KnownArgument Integer(const char* name, uint8_t ops) { return {name, Kind::kInteger, ops}; }
@@ -23,7 +25,7 @@ const KnownArgument kKnownArguments[kValueCount] = {
     Pointer("L", kBoth),
     Pointer("DO", kBackward), Pointer("DQ", kBackward), Pointer("DK", kBackward), Pointer("DV", kBackward),
     Pointer("DB", kBackward), Pointer("Delta", kBackward),
-    Pointer("R", kDebug),
+    Pointer("R", kScores),
     Real("sm_scale", kBoth),
     Integer("stride_qz", kBoth), Integer("stride_qh", kBoth), Integer("stride_qm", kBoth),
     Integer("stride_kz", kBoth), Integer("stride_kh", kBoth), Integer("stride_kn", kBoth),
@@ -36,7 +38,7 @@ const KnownArgument kKnownArguments[kValueCount] = {
     Integer("stride_dvz", kBackward), Integer("stride_dvh", kBackward), Integer("stride_dvn", kBackward),
     Integer("stride_dbz", kBackward), Integer("stride_dbh", kBackward), Integer("stride_dbm", kBackward),
     Integer("stride_dbn", kBackward),
-    Integer("stride_rz", kDebug), Integer("stride_rh", kDebug), Integer("stride_rm", kDebug), Integer("stride_rn", kDebug),
+    Integer("stride_rz", kScores), Integer("stride_rh", kScores), Integer("stride_rm", kScores), Integer("stride_rn", kScores),
     Integer("stride_lz", kBoth), Integer("stride_lh", kBoth),
     Integer("num_head_q", kAll), Integer("max_seqlen_q", kAll), Integer("max_seqlen_k", kAll),
     Integer("num_head_k", kBoth),
@@ -45,10 +47,11 @@ const KnownArgument kKnownArguments[kValueCount] = {
     Integer("varlen_type", kBoth), Integer("head_dim_qk", kBoth), Integer("head_dim_vo", kBoth),
     Integer("window_left", kBoth), Integer("window_right", kBoth), Integer("has_bias", kBoth), Integer("has_dropout", kBoth),
     Integer("has_db", kBackward),
-    Real("dropout_p", kAll),
-    Pointer("philox_seed", kAll), Pointer("philox_offset1", kAll),
-    Integer("philox_offset2", kAll),
+    Real("dropout_p", kDroppers),
+    Pointer("philox_seed", kDroppers), Pointer("philox_offset1", kDroppers),
+    Integer("philox_offset2", kDroppers),
     Pointer("philox_seed_output", kForward), Pointer("philox_offset_output", kForward),
+    Integer("philox_seed", kRng), Integer("philox_offset", kRng),
     Real("lse_scale", kBoth),
     Integer("lse_compact", kBoth),
     Integer("store_lse", kForward),
@@ -91,7 +94,7 @@ void Values::Set(const Attention& op) {
   values_[kStrideLz].integer = rows.stride_z;
   values_[kStrideLh].integer = rows.stride_h;
   values_[kLseCompact].integer = rows.is_compact;
-  values_[kLseScale].real = kNaturalLogarithm;
+  values_[kLseScale].real = op.lse_base == LseBase::kTwo ? 1.0f : kNaturalLogarithm;
   const Extents extents = ExtentsOf(op);
   values_[kNumHeadQ].integer = extents.num_head_q;
   values_[kNumHeadK].integer = extents.num_head_k;
@@ -135,13 +138,23 @@ Values::Values(const AttnBwd& op) {
   values_[kHasDb].integer = op.dbias.data != nullptr;
 }
 
+void Values::SetScores(const Tensor& t) {
+  values_[kR].pointer = t.data;
+  SetStrides(t, kStrideRz, 4);
+  values_[kNumHeadQ].integer = t.sizes[1];
+  values_[kMaxSeqlenQ].integer = t.sizes[2];
+  values_[kMaxSeqlenK].integer = t.sizes[3];
+}
+
 Values::Values(const EncodedSoftmax& op) {
-  values_[kR].pointer = op.tensor.data;
-  SetStrides(op.tensor, kStrideRz, 4);
-  values_[kNumHeadQ].integer = op.tensor.sizes[1];
-  values_[kMaxSeqlenQ].integer = op.tensor.sizes[2];
-  values_[kMaxSeqlenK].integer = op.tensor.sizes[3];
+  SetScores(op.tensor);
   Set(op.dropout);
+}
+
+Values::Values(const DropoutRng& op) {
+  SetScores(op.tensor);
+  values_[kSeedNumber].integer = static_cast<int64_t>(op.seed);
+  values_[kOffsetNumber].integer = static_cast<int64_t>(op.offset);
 }
 
 }  // namespace aotriton::dispatcher

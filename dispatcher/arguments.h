@@ -6,12 +6,13 @@
 
 #include "dispatcher/attn_bwd.h"
 #include "dispatcher/attn_fwd.h"
+#include "dispatcher/dropout_rng.h"
 #include "dispatcher/encoded_softmax.h"
 
 namespace aotriton::dispatcher {
 
 // The ops that give a value to an argument.
-enum Ops : uint8_t { kForward = 1, kBackward = 2, kDebug = 4, kAll = 7 };
+enum Ops : uint8_t { kForward = 1, kBackward = 2, kDebug = 4, kRng = 8, kAll = 15 };
 
 enum class Kind : uint8_t { kPointer, kInteger, kReal };
 
@@ -41,6 +42,7 @@ enum Value : uint8_t {
   kPhiloxSeed, kPhiloxOffset1,
   kPhiloxOffset2,
   kPhiloxSeedOutput, kPhiloxOffsetOutput,
+  kSeedNumber, kOffsetNumber,
   kLseScale,
   kLseCompact,
   kStoreLse,
@@ -66,6 +68,7 @@ class Values {
   explicit Values(const AttnFwd& op);
   explicit Values(const AttnBwd& op);
   explicit Values(const EncodedSoftmax& op);
+  explicit Values(const DropoutRng& op);
 
   // The 8 bytes of the value, of whatever kind it is.
   int64_t bits(Value value) const { return values_[value].integer; }
@@ -73,6 +76,7 @@ class Values {
  private:
   void Set(const Attention& op);
   void Set(const Dropout& dropout);
+  void SetScores(const Tensor& t);
   void SetStrides(const Tensor& t, Value first, int count);
 
   union Any {

@@ -40,6 +40,9 @@ struct Dropout {
   Scalar offset_output;  // and the offset there
 };
 
+// What logsumexp is a logarithm to. Callers of AOTriton 0.10 and before expect base 2.
+enum class LseBase { kNatural, kTwo };
+
 struct Attention {
   Tensor q;          // (batch, num_head_q, seqlen_q, head_dim_qk)
   Tensor k;          // (batch, num_head_k, seqlen_k, head_dim_qk)
@@ -47,6 +50,7 @@ struct Attention {
   Tensor bias;       // (batch, num_head_q, seqlen_q, seqlen_k), any strides; data may be null
   Tensor out;        // (batch, num_head_q, seqlen_q, head_dim_vo)
   Tensor logsumexp;  // fp32, see RowLayout
+  LseBase lse_base = LseBase::kNatural;
   float sm_scale = 0;
   bool is_windowed = false;
   int32_t window_left = 0;  // read if is_windowed; a number or a sentinel

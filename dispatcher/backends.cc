@@ -32,6 +32,18 @@ Choice ChoiceOf(const Attention& op) {
   return choice;
 }
 
+// Of a tensor with an element for each score.
+Choice ChoiceOf(const Tensor& scores) {
+  Choice choice;
+  choice.dtype = scores.dtype;
+  return choice;
+}
+
+Extents ExtentsOf(const Tensor& scores) {
+  const int64_t* sizes = scores.sizes;
+  return {sizes[0], sizes[1], sizes[1], sizes[2], sizes[3]};
+}
+
 }  // namespace
 
 bool WantsPersistent(const AttnFwd& op) {
@@ -47,10 +59,11 @@ Status PlanAttnFwd(const AttnFwd& op, const KernelPack& attn_fwd, const KernelPa
 }
 
 Status PlanEncodedSoftmax(const EncodedSoftmax& op, const KernelPack& kernel, Plan* plan) {
-  Choice choice;
-  choice.dtype = op.tensor.dtype;
-  const int64_t* sizes = op.tensor.sizes;
-  return kernel.Add(choice, {sizes[0], sizes[1], sizes[1], sizes[2], sizes[3]}, Values(op), plan);
+  return kernel.Add(ChoiceOf(op.tensor), ExtentsOf(op.tensor), Values(op), plan);
+}
+
+Status PlanDropoutRng(const DropoutRng& op, const KernelPack& kernel, Plan* plan) {
+  return kernel.Add(ChoiceOf(op.tensor), ExtentsOf(op.tensor), Values(op), plan);
 }
 
 Status PlanBwdSplit(const AttnBwd& op, const KernelPack& preprocess, const KernelPack& dkdv, const KernelPack& dq, Plan* plan) {

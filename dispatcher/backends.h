@@ -4,6 +4,7 @@
 
 #include "dispatcher/attn_bwd.h"
 #include "dispatcher/attn_fwd.h"
+#include "dispatcher/dropout_rng.h"
 #include "dispatcher/encoded_softmax.h"
 #include "dispatcher/kernel_pack.h"
 #include "dispatcher/plan.h"
@@ -21,6 +22,8 @@ bool WantsPersistent(const AttnFwd& op);
 Status PlanAttnFwd(const AttnFwd& op, const KernelPack& attn_fwd, const KernelPack* persistent, Plan* plan);
 
 Status PlanEncodedSoftmax(const EncodedSoftmax& op, const KernelPack& kernel, Plan* plan);
+
+Status PlanDropoutRng(const DropoutRng& op, const KernelPack& kernel, Plan* plan);
 
 // The backend "triton_split". delta is there.
 Status PlanBwdSplit(const AttnBwd& op, const KernelPack& preprocess, const KernelPack& dkdv, const KernelPack& dq, Plan* plan);

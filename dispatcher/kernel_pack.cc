@@ -19,12 +19,12 @@ constexpr int64_t kMaxThreadsOfHip = 4294967295;
 
 struct KnownAxis {
   const char* name;
-  const char* values[4];  // by number: a dtype, no or yes, any or aligned; head_dim is open-ended
+  const char* values[5];  // by number: see DTypeNumber, no or yes, any or aligned; head_dim is open-ended
 };
 
 // In the order of Axis.
 constexpr KnownAxis kKnownAxes[] = {
-    {"dtype", {nullptr, "fp32", "fp16", "bf16"}},
+    {"dtype", {nullptr, "fp32", "fp16", "bf16", "i32"}},
     {"head_dim", {}},
     {"causal", {"0", "1"}},
     {"layout", {"any", "aligned"}},
@@ -33,6 +33,8 @@ constexpr KnownAxis kKnownAxes[] = {
 };
 static_assert(std::size(kKnownAxes) == kAxisCount);
 static_assert(kFloat32 == 1 && kFloat16 == 2 && kBFloat16 == 3, "they number the values of dtype");
+
+int DTypeNumber(int32_t dtype) { return dtype == kInt32 ? 4 : dtype; }
 
 constexpr uint8_t Bit(Axis axis) { return static_cast<uint8_t>(1 << axis); }
 constexpr uint8_t kAttentionAxes = (1 << kAxisCount) - 1;
@@ -49,6 +51,7 @@ const Kernel kKernels[kKernelCount] = {
     {"bwd_dq", kBackward, kAttentionAxes, true, false},
     {"bwd_fused", kBackward, kAttentionAxes, true, true},
     {"debug_simulate_encoded_softmax", kDebug, Bit(kDType), true, false},
+    {"debug_fill_dropout_rng", kRng, Bit(kDType), true, false},
 };
 
 Status KernelPack::Bind(std::shared_ptr<const Pack> pack, KernelId kernel, const std::string& vendor, const std::string& arch,
@@ -181,7 +184,7 @@ std::string KernelPack::ValuesOf(Axis axis) const {
 
 int64_t KernelPack::Find(const Choice& choice, uint32_t head_dim_digit, bool is_aligned) const {
   // Layout "any" is compiled once, with a window, a bias and dropout that are switched off by arguments.
-  const int numbers[kAxisCount] = {choice.dtype,
+  const int numbers[kAxisCount] = {DTypeNumber(choice.dtype),
                                    0,
                                    choice.is_windowed || !is_aligned,
                                    is_aligned,
@@ -198,8 +201,8 @@ int64_t KernelPack::Find(const Choice& choice, uint32_t head_dim_digit, bool is_
 }
 
 Status KernelPack::Select(const Choice& choice, uint32_t* functional) const {
-  const char* dtype = DTypeName(choice.dtype);
-  if (digits_[kDType][choice.dtype] < 0) {
+  const char* dtype = kKnownAxes[kDType].values[DTypeNumber(choice.dtype)];
+  if (digits_[kDType][DTypeNumber(choice.dtype)] < 0) {
     return Status(kNotSupported, Text("the dtype is ", dtype, "; the pack ", pack_->path(), " holds ", ValuesOf(kDType)));
   }
   if (!Has(kHeadDim)) {

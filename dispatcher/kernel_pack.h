@@ -23,6 +23,7 @@ enum KernelId : uint8_t {
   kBwdDq,
   kBwdFused,
   kDebugSimulateEncodedSoftmax,
+  kDebugFillDropoutRng,
   kKernelCount,
 };
 
@@ -87,7 +88,7 @@ class KernelPack {
   // Sets the launch's choice and variant; returns the programs of a sequence.
   int64_t Tune(const Pack::Functional& functional, const Extents& extents, int multiprocessors, Launch* launch) const;
 
-  static constexpr int kMaxNumbers = 4;
+  static constexpr int kMaxNumbers = 5;
 
   std::shared_ptr<const Pack> pack_;
   const Kernel& kernel_;

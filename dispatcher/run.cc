@@ -86,6 +86,12 @@ Status MakePlan(const EncodedSoftmax& op, Gpu* gpu, Plan* plan) {
   return status.ok() ? PlanEncodedSoftmax(op, *mask, plan) : status;
 }
 
+Status MakePlan(const DropoutRng& op, Gpu* gpu, Plan* plan) {
+  const KernelPack* rng = nullptr;
+  Status status = gpu->Find(kDebugFillDropoutRng, &rng);
+  return status.ok() ? PlanDropoutRng(op, *rng, plan) : status;
+}
+
 Status MakeSplitPlan(const AttnBwd& op, Gpu* gpu, Plan* plan) {
   const KernelPack *preprocess = nullptr, *dkdv = nullptr, *dq = nullptr;
   Status status = gpu->Find(kBwdPreprocess, &preprocess);
@@ -146,5 +152,6 @@ Status RunOp(const Op& op, void* stream, Goal goal) {
 Status Run(const AttnFwd& op, void* stream, Goal goal) { return RunOp(op, stream, goal); }
 Status Run(const AttnBwd& op, void* stream, Goal goal) { return RunOp(op, stream, goal); }
 Status Run(const EncodedSoftmax& op, void* stream, Goal goal) { return RunOp(op, stream, goal); }
+Status Run(const DropoutRng& op, void* stream, Goal goal) { return RunOp(op, stream, goal); }
 
 }  // namespace aotriton::dispatcher

@@ -4,6 +4,7 @@
 
 #include "dispatcher/attn_bwd.h"
 #include "dispatcher/attn_fwd.h"
+#include "dispatcher/dropout_rng.h"
 #include "dispatcher/encoded_softmax.h"
 #include "dispatcher/status.h"
 
@@ -18,6 +19,7 @@ enum class Goal {
 Status Run(const AttnFwd& op, void* stream, Goal goal);
 Status Run(const AttnBwd& op, void* stream, Goal goal);
 Status Run(const EncodedSoftmax& op, void* stream, Goal goal);
+Status Run(const DropoutRng& op, void* stream, Goal goal);
 
 }  // namespace aotriton::dispatcher
 

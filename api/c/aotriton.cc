@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstring>
 
-#include "aotriton/config.h"
 #include "dispatcher/gpus.h"
 #include "dispatcher/images.h"
 #include "dispatcher/philox.h"
@@ -158,6 +157,14 @@ aotriton_status aotriton_debug_simulate_encoded_softmax(const aotriton_tensor* e
     if (encoded_softmax == nullptr) return Status(kInvalidValue, "encoded_softmax is null");
     return Run(EncodedSoftmax{ToTensor(*encoded_softmax), ToDropout(dropout_p, philox_seed, philox_offset1, philox_offset2)}, stream,
                Goal::kLaunch);
+  });
+}
+
+aotriton_status aotriton_debug_fill_dropout_rng(const aotriton_tensor* random, uint64_t philox_seed, uint64_t philox_offset,
+                                                void* stream) {
+  return Report([&] {
+    if (random == nullptr) return Status(kInvalidValue, "random is null");
+    return Run(DropoutRng{ToTensor(*random), philox_seed, philox_offset}, stream, Goal::kLaunch);
   });
 }
 

@@ -9,6 +9,11 @@
 
 namespace aotriton::api {
 
+// The base of logsumexp that callers expect who cannot say which they mean: those of the v2 functions
+// and of structs of version 1.
+inline constexpr auto kClaimedLseBase =
+    AOTRITON_INTERNAL_RELEASE <= 10 ? dispatcher::LseBase::kTwo : dispatcher::LseBase::kNatural;
+
 // A view that the op requires: all its fields are taken over.
 template <int Rank>
 dispatcher::Tensor Required(const AOTRITON_NS::TensorView<Rank>& view) {

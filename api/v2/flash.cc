@@ -26,6 +26,7 @@ dispatcher::Attention ToAttention(const T4& q, const T4& k, const T4& v, const T
   op.bias = api::Optional(b);
   op.out = api::Required(out);
   op.logsumexp = api::RowNumbers(softmax_lse);
+  op.lse_base = api::kClaimedLseBase;
   op.sm_scale = sm_scale;
   op.is_windowed = is_causal;
   op.window_left = dispatcher::kWindowTopLeft;
@@ -79,23 +80,43 @@ hipError_t check_gpu(Stream stream) {
   }));
 }
 
-hipError_t attn_fwd(T4 q, T4 k, T4 v, T4 b, float sm_scale, T2 softmax_lse, T4 Out, float dropout_p, T0 philox_seed,
-                    T0 philox_offset1, int64_t philox_offset2, T0 philox_seed_output, T0 philox_offset_output, T4 encoded_softmax,
-                    bool is_causal, T0 atomic_for_causal, Stream stream, FwdExtraArguments*) {
+// The forward in the signatures of all releases, whichever the header declares. In 0.8 there is no
+// counter, and the bias of the second function comes after max_seqlen_k.
+AOTRITON_API hipError_t attn_fwd(T4 q, T4 k, T4 v, T4 b, float sm_scale, T2 softmax_lse, T4 Out, float dropout_p, T0 philox_seed,
+                                 T0 philox_offset1, int64_t philox_offset2, T0 philox_seed_output, T0 philox_offset_output,
+                                 T4 encoded_softmax, bool is_causal, T0 atomic_for_causal, Stream stream, FwdExtraArguments*) {
   const dispatcher::Dropout dropout = api::ToDropout(dropout_p, philox_seed, philox_offset1, philox_offset2);
   return Launch(Forward(ToAttention(q, k, v, b, sm_scale, softmax_lse, Out, is_causal, dropout), philox_seed_output,
                         philox_offset_output, encoded_softmax, atomic_for_causal),
                 stream);
 }
 
-hipError_t attn_fwd_compact_varlen(T4 q, T4 k, T4 v, T4 b, T1 cu_seqlens_q, T1 cu_seqlens_k, int32_t max_seqlen_q,
-                                   int32_t max_seqlen_k, float sm_scale, T2 softmax_lse, T4 Out, float dropout_p, T0 philox_seed,
-                                   T0 philox_offset1, int64_t philox_offset2, T0 philox_seed_output, T0 philox_offset_output,
-                                   T4 encoded_softmax, bool is_causal, T0 atomic_for_causal, Stream stream, FwdExtraArguments*) {
+AOTRITON_API hipError_t attn_fwd(T4 q, T4 k, T4 v, T4 b, float sm_scale, T2 softmax_lse, T4 Out, float dropout_p, T0 philox_seed,
+                                 T0 philox_offset1, int64_t philox_offset2, T0 philox_seed_output, T0 philox_offset_output,
+                                 T4 encoded_softmax, bool is_causal, Stream stream, FwdExtraArguments* extargs) {
+  return attn_fwd(q, k, v, b, sm_scale, softmax_lse, Out, dropout_p, philox_seed, philox_offset1, philox_offset2, philox_seed_output,
+                  philox_offset_output, encoded_softmax, is_causal, T0(), stream, extargs);
+}
+
+AOTRITON_API hipError_t attn_fwd_compact_varlen(T4 q, T4 k, T4 v, T4 b, T1 cu_seqlens_q, T1 cu_seqlens_k, int32_t max_seqlen_q,
+                                                int32_t max_seqlen_k, float sm_scale, T2 softmax_lse, T4 Out, float dropout_p,
+                                                T0 philox_seed, T0 philox_offset1, int64_t philox_offset2, T0 philox_seed_output,
+                                                T0 philox_offset_output, T4 encoded_softmax, bool is_causal, T0 atomic_for_causal,
+                                                Stream stream, FwdExtraArguments*) {
   const dispatcher::Dropout dropout = api::ToDropout(dropout_p, philox_seed, philox_offset1, philox_offset2);
   dispatcher::Attention attention = ToAttention(q, k, v, b, sm_scale, softmax_lse, Out, is_causal, dropout);
   attention.varlen = Compact(cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k);
   return Launch(Forward(attention, philox_seed_output, philox_offset_output, encoded_softmax, atomic_for_causal), stream);
+}
+
+AOTRITON_API hipError_t attn_fwd_compact_varlen(T4 q, T4 k, T4 v, T1 cu_seqlens_q, T1 cu_seqlens_k, int32_t max_seqlen_q,
+                                                int32_t max_seqlen_k, T4 b, float sm_scale, T2 softmax_lse, T4 Out, float dropout_p,
+                                                T0 philox_seed, T0 philox_offset1, int64_t philox_offset2, T0 philox_seed_output,
+                                                T0 philox_offset_output, T4 encoded_softmax, bool is_causal, Stream stream,
+                                                FwdExtraArguments* extargs) {
+  return attn_fwd_compact_varlen(q, k, v, b, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, sm_scale, softmax_lse, Out,
+                                 dropout_p, philox_seed, philox_offset1, philox_offset2, philox_seed_output, philox_offset_output,
+                                 encoded_softmax, is_causal, T0(), stream, extargs);
 }
 
 hipError_t attn_bwd(T4 q, T4 k, T4 v, T4 b, float sm_scale, T4 out, T4 dout, T4 dq, T4 dk, T4 dv, T4 db, T2 softmax_lse, T2 delta,
@@ -133,6 +154,10 @@ hipError_t debug_simulate_encoded_softmax(T4 r, float dropout_p, T0 philox_seed,
                                           Stream stream) {
   return Launch(dispatcher::EncodedSoftmax{api::Required(r), api::ToDropout(dropout_p, philox_seed, philox_offset1, philox_offset2)},
                 stream);
+}
+
+hipError_t debug_fill_dropout_rng(T4 r, uint64_t philox_seed, uint64_t philox_offset, Stream stream) {
+  return Launch(dispatcher::DropoutRng{api::Required(r), philox_seed, philox_offset}, stream);
 }
 
 }  // namespace AOTRITON_NS::v2::flash

@@ -22,7 +22,8 @@ MACH = {"gfx90a": 0x3F, "gfx942": 0x4C, "gfx950": 0x4F, "gfx1100": 0x41, "gfx120
 # elsewhere some spill outside the loops. A config that is too large spills thousands.
 MOST_SPILLS = {arch: {"gfx1100": 256, "gfx1201": 256}.get(arch, 96) for arch in ARCHS}
 
-KERNELS = ("attn_fwd", "attn_fwd_persistent", "bwd_dkdv", "bwd_dq", "bwd_fused", "bwd_preprocess", "debug_simulate_encoded_softmax")
+KERNELS = ("attn_fwd", "attn_fwd_persistent", "bwd_dkdv", "bwd_dq", "bwd_fused", "bwd_preprocess", "debug_fill_dropout_rng",
+           "debug_simulate_encoded_softmax")
 
 # Arguments that only some functionals take: name -> the axis value that needs it.
 ONLY_WITH = {

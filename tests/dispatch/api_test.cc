@@ -409,10 +409,10 @@ TEST_F(ApiTest, V3RefusesByName) {
     EXPECT_EQ(v3::attn_fwd(params, 3, stream_), c.code) << c.text;
     EXPECT_STREQ(aotriton_last_error(), c.text);
   }
-  for (int version : {0, 2, 4, -1}) {
+  for (int version : {0, 2, 5, -1}) {
     EXPECT_EQ(v3::attn_fwd(Params(), version, stream_), hipErrorInvalidSymbol);
     EXPECT_EQ(aotriton_last_error(), "params_version is " + std::to_string(version) +
-                                         "; this library knows 1 (AOTriton 0.10 and 0.11) and 3 (0.12 and 0.13)");
+                                         "; this library knows 1 (AOTriton 0.10 and 0.11), 3 (0.12 and 0.13) and 4 (0.14)");
   }
   v3::attn_options options;
   options.force_backend_index = 1;
@@ -641,6 +641,44 @@ TEST_F(ApiTest, EncodedSoftmaxOnItsOwn) {
   EXPECT_STREQ(aotriton_last_error(), "philox_seed is null; dropout_p is 0.5 and requires a device pointer");
 }
 
+TEST_F(ApiTest, RandomNumbers) {
+  const aotriton_tensor words = support::Tensor(AOTRITON_INT32, {2, 8, 1000, 700}, 0xF0000);
+  const aotriton_tensor numbers = support::Tensor(AOTRITON_FLOAT32, {2, 8, 100, 700}, 0xF8000);
+  ASSERT_EQ(aotriton_debug_fill_dropout_rng(&words, 0x1BF52, uint64_t{1} << 63, stream_), 0) << aotriton_last_error();
+  ASSERT_EQ(v2::debug_fill_dropout_rng(View(numbers), ~uint64_t{0}, 7, stream_), hipSuccess) << aotriton_last_error();
+  ASSERT_EQ(fake_hip::Launches().size(), 2u);
+  const fake_hip::Launch first = fake_hip::Launches()[0], second = fake_hip::Launches()[1];
+  EXPECT_EQ(first.symbol, "debug_fill_dropout_rng");
+  EXPECT_EQ(first.id, "i32.m128");
+  EXPECT_EQ(first.grid[0], 2u * 8 * 8);
+  EXPECT_EQ(first.arguments.at("R").pointer(), words.data);
+  EXPECT_EQ(first.arguments.at("stride_rz").integer(), 8 * 1000 * 700);
+  EXPECT_EQ(first.arguments.at("num_head_q").integer(), 8);
+  EXPECT_EQ(first.arguments.at("max_seqlen_q").integer(), 1000);
+  EXPECT_EQ(first.arguments.at("max_seqlen_k").integer(), 700);
+  EXPECT_EQ(first.arguments.at("philox_seed").integer(), 0x1BF52);
+  EXPECT_EQ(first.arguments.at("philox_offset").integer(), INT64_MIN);
+  EXPECT_EQ(second.id, "fp32.m64");
+  EXPECT_EQ(second.arguments.at("philox_seed").integer(), -1);
+
+  EXPECT_EQ(aotriton_debug_fill_dropout_rng(nullptr, 1, 2, stream_), hipErrorInvalidValue);
+  EXPECT_STREQ(aotriton_last_error(), "random is null");
+  aotriton_tensor spoiled = words;
+  spoiled.dtype = AOTRITON_FLOAT16;
+  EXPECT_EQ(aotriton_debug_fill_dropout_rng(&spoiled, 1, 2, stream_), hipErrorNotSupported);
+  EXPECT_STREQ(aotriton_last_error(), "random has dtype 2; supported are fp32 (1) and int32 (12)");
+  spoiled = words;
+  spoiled.data = reinterpret_cast<void*>(0xF0002);
+  EXPECT_EQ(aotriton_debug_fill_dropout_rng(&spoiled, 1, 2, stream_), hipErrorInvalidValue);
+  EXPECT_STREQ(aotriton_last_error(), "random is at address 983042; it must be a multiple of 4, the size of its elements");
+  EXPECT_EQ(v2::debug_fill_dropout_rng({}, 1, 2, stream_), hipErrorInvalidValue);
+  EXPECT_STREQ(aotriton_last_error(), "random is null; a device pointer is required");
+  spoiled = words;
+  spoiled.sizes[1] = 0;
+  EXPECT_EQ(aotriton_debug_fill_dropout_rng(&spoiled, 1, 2, stream_), 0);
+  EXPECT_EQ(fake_hip::Launches().size(), 2u);
+}
+
 TEST_F(ApiTest, EncodedSoftmaxFollowsTheForward) {
   v3::attn_fwd_params params = Params();
   params.encoded_softmax = View(support::Tensor(AOTRITON_BFLOAT16, {2, 8, 1000, 700}, 0xF0000));
@@ -743,10 +781,10 @@ TEST_F(ApiTest, V3BackwardTakesVersion6) {
   options.force_backend_index = 2;
   EXPECT_EQ(v3::attn_bwd(params, 6, stream_, &options), hipErrorNotSupported);
   EXPECT_STREQ(aotriton_last_error(), "force_backend_index is 2; it must be -1 (the library chooses), 0 (split) or 1 (fused)");
-  for (int version : {0, 2, 4, 5, 7}) {
+  for (int version : {0, 2, 4, 5, 8}) {
     EXPECT_EQ(v3::attn_bwd(params, version, stream_), hipErrorInvalidSymbol);
     EXPECT_EQ(aotriton_last_error(), "params_version is " + std::to_string(version) +
-                                         "; this library knows 1 (AOTriton 0.10), 3 (0.11) and 6 (0.12 and 0.13)");
+                                         "; this library knows 1 (AOTriton 0.10), 3 (0.11), 6 (0.12 and 0.13) and 7 (0.14)");
   }
   params.causal_type = 2;
   EXPECT_EQ(v3::attn_bwd(params, 6, stream_), hipErrorNotSupported);

@@ -33,6 +33,7 @@ AXES = {
     "bwd_dq": attention_axes(16, 32, 64, 128),
     "bwd_fused": attention_axes(16, 32, 64),
     "debug_simulate_encoded_softmax": [DTYPES],
+    "debug_fill_dropout_rng": [("dtype", ("fp32", "i32"))],
 }
 SHORT = 512  # the longest seqlen_q of the first choice
 
@@ -50,6 +51,10 @@ def arguments(kernel, values):
     pointer = f"*{values['dtype']}"
     is_any = values.get("layout") == "any"
     has_bias, has_dropout = values.get("bias") == "1", values.get("dropout") == "1"
+    if kernel == "debug_fill_dropout_rng":
+        return (
+            [("R", pointer)] + strides("r", "zhmn") + several("i32", "num_head_q", "max_seqlen_q", "max_seqlen_k")
+            + several("i64", "philox_seed", "philox_offset") + several("*i8", "global_scratch", "profile_scratch"))
     if kernel == "debug_simulate_encoded_softmax":
         return (
             [("R", pointer)] + strides("r", "zhmn") + [("dropout_p", "fp32")]

@@ -66,6 +66,7 @@ def all_tests(quick):
         persistent_cases,
         random_cases,
         report_cases,
+        rng_cases,
         runtime_cases,
         upstream_cases,
         varlen_cases,
@@ -73,7 +74,7 @@ def all_tests(quick):
 
     return [
         *runtime_cases.tests(), *error_cases.tests(), *api_cases.tests(quick), *report_cases.tests(),
-        *forward_cases.tests(quick), *persistent_cases.tests(), *dropout_cases.tests(), *bias_cases.tests(),
+        *forward_cases.tests(quick), *persistent_cases.tests(), *dropout_cases.tests(), *rng_cases.tests(), *bias_cases.tests(),
         *varlen_cases.tests(), *backward_cases.tests(), *family_cases.tests(quick), *random_cases.tests(quick), *upstream_cases.tests(quick)]
 
 

@@ -38,6 +38,12 @@ def random_words(seed, offset, sequences, heads, max_seqlen_q, max_seqlen_k):
     return words.reshape(sequences, heads, max_seqlen_q, groups * 4)[..., :max_seqlen_k]
 
 
+def uniform(words):
+    """fp32 in [0, 1) of int32 words: what debug_fill_dropout_rng writes."""
+    steps = (words.astype(np.int64) + 2**31 + 255) // 256
+    return (np.minimum(steps, 2**24 - 1) / 2**24).astype(np.float32)
+
+
 def threshold(p):
     value = float((np.float32(p) - np.float32(0.5)) * np.float32(2**32))
     return np.int32(min(int(value), 2**31 - 1))

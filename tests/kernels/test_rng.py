@@ -5,8 +5,10 @@ import math
 import numpy as np
 import pytest
 import torch
+import triton
+import triton.language as tl
 
-from kernels.flash.debug_simulate_encoded_softmax import debug_fill_dropout_rng, debug_simulate_encoded_softmax
+from kernels.flash.debug_simulate_encoded_softmax import debug_fill_dropout_rng, debug_simulate_encoded_softmax, uniform
 from tests.kernels import interpreter_fixes, philox
 from tests.kernels.launch_attn_fwd import Dropout, bits, run
 
@@ -29,21 +31,46 @@ def gaps_untouched(view, buffer, poison):
     return bool((buffer.isnan() if poison != poison else buffer == poison).all())
 
 
+def signed(number):
+    """The int64 with the bits of a uint64, as the launcher passes it."""
+    return (number + 2**63) % 2**64 - 2**63
+
+
 # A known answer of the Random123 distribution: counter and key 0.
 def test_known_answer():
     assert philox.philox_4x32_10(0, 0).tolist() == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
 
 
+@pytest.mark.parametrize("dtype", [torch.int32, torch.float32], ids=str)
 @pytest.mark.parametrize("seed, offset1, offset2", STATES)
 @pytest.mark.parametrize("shape, blocks", list(zip(SHAPES, [(16, 16), (16, 32), (32, 4), (8, 16)])), ids=str)
-def test_words(shape, blocks, seed, offset1, offset2):
+def test_random_numbers(shape, blocks, seed, offset1, offset2, dtype):
     b, h, m, n = shape
-    view, buffer, poison = poisoned(shape, torch.int32)
+    view, buffer, poison = poisoned(shape, dtype)
     debug_fill_dropout_rng[(-(-m // blocks[0]) * h * b,)](
-        view, *view.stride(), h, m, n, bits(seed), bits(offset1), offset2, BLOCK_M=blocks[0], BLOCK_N=blocks[1])
+        view, *view.stride(), h, m, n, signed(seed), signed(offset1 + offset2), BLOCK_M=blocks[0], BLOCK_N=blocks[1])
     want = philox.random_words(seed, offset1 + offset2, b, h, m, n)
-    assert np.array_equal(view.numpy(), want)
+    assert np.array_equal(view.numpy(), want if dtype == torch.int32 else philox.uniform(want))
     assert gaps_untouched(view, buffer, poison)
+
+
+@triton.jit
+def store_uniform(WORDS, OUT, COUNT: tl.constexpr):
+    places = tl.arange(0, COUNT)
+    tl.store(OUT + places, uniform(tl.load(WORDS + places)))
+
+
+# The words beside the threshold of p, and the ends, where rounding could take them to the other side.
+@pytest.mark.parametrize("p", [0.0, 0.25, 0.3, 0.5, 0.75, 0.9, 1 - 2**-23, 1.0])
+def test_numbers_above_p_are_kept(p):
+    beside = int(philox.threshold(p))
+    words = np.array([beside + d for d in (-300, -256, -1, 0, 1, 2, 255, 256, 300)] + [-2**31, -2**31 + 1, -1, 0, 1, 255, 2**31 - 256, 2**31 - 1])
+    words = torch.from_numpy(np.clip(words, -2**31, 2**31 - 1)[:16].astype(np.int32))
+    out = torch.empty(16, dtype=torch.float32)
+    store_uniform[(1,)](words, out, COUNT=16)
+    assert np.array_equal(out.numpy(), philox.uniform(words.numpy()))
+    assert out.min() >= 0 and out.max() < 1
+    assert np.array_equal(out.numpy() > np.float32(p), words.numpy() > philox.threshold(p))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str)

@@ -2,7 +2,7 @@
 
 load("@rules_python//python:defs.bzl", "py_test")
 
-def pytest_test(name, srcs, deps = [], data = [], **kwargs):
+def pytest_test(name, srcs, deps = [], data = [], env = {}, **kwargs):
     """Runs the tests in `srcs` with pytest.
 
     Args:
@@ -10,6 +10,7 @@ def pytest_test(name, srcs, deps = [], data = [], **kwargs):
       srcs: test files, and files beside them that they import or pytest reads (conftest.py).
       deps: as of py_test; the locked packages are added.
       data: as of py_test.
+      env: as of py_test.
       **kwargs: as of py_test.
     """
     py_test(
@@ -21,6 +22,6 @@ def pytest_test(name, srcs, deps = [], data = [], **kwargs):
         deps = deps + ["@python_packages//:packages"],
         # Byte code would be written into the source directories of the packages, where a sandbox lets
         # it, and Bazel would take them for changed.
-        env = {"PYTHONDONTWRITEBYTECODE": "1"},
+        env = env | {"PYTHONDONTWRITEBYTECODE": "1"},
         **kwargs
     )

@@ -1,5 +1,6 @@
 // The C ABI of aotriton. The C++ APIs (aotriton/flash.h) and the Python package lean on the
-// same code; this header needs neither a C++ runtime nor GPU headers in the caller.
+// same code; this header needs neither a C++ runtime nor GPU headers in the caller. Nothing here depends
+// on the release that the library claims to be (aotriton/config.h).
 //
 // Every function returns a status: 0, or the hipError_t value that names the refusal (the same
 // numbers on NVIDIA). aotriton_last_error() then says which argument or file it was, its value,
@@ -7,6 +8,7 @@
 #ifndef AOTRITON_AOTRITON_H_
 #define AOTRITON_AOTRITON_H_
 
+#include <aotriton/config.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +16,23 @@
 #define AOTRITON_C_API
 #else
 #define AOTRITON_C_API __attribute__((visibility("default")))
+#endif
+
+// The functions of a build with a suffix (aotriton/config.h) have it in their names too.
+#if AOTRITON_ENABLE_SUFFIX
+#define AOTRITON_INTERNAL_NAME(name) AOTRITON_INTERNAL_JOIN(AOTRITON_NS, name)
+#define aotriton_attn_fwd AOTRITON_INTERNAL_NAME(_attn_fwd)
+#define aotriton_attn_fwd_supported AOTRITON_INTERNAL_NAME(_attn_fwd_supported)
+#define aotriton_attn_fwd_prepare AOTRITON_INTERNAL_NAME(_attn_fwd_prepare)
+#define aotriton_attn_bwd AOTRITON_INTERNAL_NAME(_attn_bwd)
+#define aotriton_attn_bwd_supported AOTRITON_INTERNAL_NAME(_attn_bwd_supported)
+#define aotriton_attn_bwd_prepare AOTRITON_INTERNAL_NAME(_attn_bwd_prepare)
+#define aotriton_debug_simulate_encoded_softmax AOTRITON_INTERNAL_NAME(_debug_simulate_encoded_softmax)
+#define aotriton_debug_fill_dropout_rng AOTRITON_INTERNAL_NAME(_debug_fill_dropout_rng)
+#define aotriton_dropout_mask AOTRITON_INTERNAL_NAME(_dropout_mask)
+#define aotriton_last_error AOTRITON_INTERNAL_NAME(_last_error)
+#define aotriton_version AOTRITON_INTERNAL_NAME(_version)
+#define aotriton_gpu_arch AOTRITON_INTERNAL_NAME(_gpu_arch)
 #endif
 
 #ifdef __cplusplus
@@ -161,7 +180,17 @@ AOTRITON_C_API aotriton_status aotriton_debug_simulate_encoded_softmax(const aot
                                                                        uint64_t philox_offset2,
                                                                        void* stream);
 
-// The same mask, computed on the host: writes 1 (kept) or 0 into `keep`, host memory of
+// Enqueues the writing of the random numbers that decide on attn_fwd's dropout into `random`, (N or
+// batch, num_head_q, max_seqlen_q, max_seqlen_k), any strides: the words themselves (int32), or numbers
+// in [0, 1) (fp32), min(ceil((word + 2^31) / 2^8), 2^24 - 1) / 2^24, of which those greater than dropout_p
+// are kept (where dropout_p is no multiple of 2^-24, all but one in 2^25). philox_seed and philox_offset,
+// the forward's *philox_offset1 + philox_offset2, are numbers of the host.
+AOTRITON_C_API aotriton_status aotriton_debug_fill_dropout_rng(const aotriton_tensor* random,
+                                                               uint64_t philox_seed,
+                                                               uint64_t philox_offset,
+                                                               void* stream);
+
+// The dropout mask, computed on the host: writes 1 (kept) or 0 into `keep`, host memory of
 // batch * num_head_q * max_seqlen_q * max_seqlen_k bytes. seed and offset are the forward's
 // *philox_seed and *philox_offset1 + philox_offset2. With varlen, batch is N.
 AOTRITON_C_API aotriton_status aotriton_dropout_mask(uint64_t seed,

@@ -130,8 +130,9 @@ extern template class TensorView<2>;
 extern template class TensorView<3>;
 extern template class TensorView<4>;
 
-// Memory that only some backends need: `acquire` makes it when one does. A tensor that exists
-// already goes into `eager`.
+// Memory that only some backends need: `acquire` makes it when one does.
+#if AOTRITON_INTERNAL_RELEASE >= 12
+// A tensor that exists already goes into `eager`.
 template <int Rank>
 struct LazyTensor {
   void* cookie = nullptr;
@@ -147,6 +148,22 @@ struct LazyTensor {
     cookie = nullptr;
   }
 };
+#elif AOTRITON_INTERNAL_RELEASE == 11
+template <int Rank>
+struct LazyTensor {
+  void* cookie = nullptr;
+  TensorView<Rank> (*acquire)(void* cookie) = nullptr;
+  void (*dispose)(void* cookie) = nullptr;
+
+  operator bool() const { return cookie != nullptr && acquire != nullptr; }
+
+  void free() {
+    if (cookie == nullptr || dispose == nullptr) return;
+    dispose(cookie);
+    cookie = nullptr;
+  }
+};
+#endif
 
 }  // namespace AOTRITON_NS
 

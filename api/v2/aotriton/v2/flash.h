@@ -1,4 +1,4 @@
-// The functions of AOTriton 0.9 to 0.11. The guard has upstream's name: callers that want only
+// The functions of AOTriton 0.8 to 0.11. The guard has upstream's name: callers that want only
 // the newer functions define it before they include aotriton/flash.h.
 #ifndef AOTRITON_V2_API_FLASH_ATTN_H
 #define AOTRITON_V2_API_FLASH_ATTN_H
@@ -29,6 +29,7 @@ struct FusedBwdExtraArguments : public CppTune {};
 // why. What an argument means, and which may be null, stands there too. The philox scalars, int64
 // or uint64 in device memory, are not read while dropout_p is not positive.
 // atomic_for_causal is what persistent_atomic_counter is in v3.
+// softmax_lse is in base 2 if the library claims 0.10 or an older release, else natural.
 
 // Out = softmax(sm_scale * q k^T + b) v. is_causal: query m sees the keys 0 to m.
 AOTRITON_API hipError_t attn_fwd(T4 q,    // (batch, num_head_q, seqlen_q, head_dim_qk)
@@ -46,7 +47,9 @@ AOTRITON_API hipError_t attn_fwd(T4 q,    // (batch, num_head_q, seqlen_q, head_
                                  T0 philox_offset_output,
                                  T4 encoded_softmax,  // (batch, num_head_q, seqlen_q, seqlen_k); may be null
                                  bool is_causal,
+#if AOTRITON_INTERNAL_RELEASE >= 9
                                  T0 atomic_for_causal,
+#endif
                                  AOTRITON_NS::Stream stream,
                                  FwdExtraArguments* extargs = nullptr);
 
@@ -55,11 +58,16 @@ AOTRITON_API hipError_t attn_fwd(T4 q,    // (batch, num_head_q, seqlen_q, head_
 AOTRITON_API hipError_t attn_fwd_compact_varlen(T4 q,
                                                 T4 k,
                                                 T4 v,
+#if AOTRITON_INTERNAL_RELEASE >= 9
                                                 T4 b,  // must be null
+#endif
                                                 T1 cu_seqlens_q,
                                                 T1 cu_seqlens_k,
                                                 int32_t max_seqlen_q,
                                                 int32_t max_seqlen_k,
+#if AOTRITON_INTERNAL_RELEASE < 9
+                                                T4 b,  // must be null
+#endif
                                                 float sm_scale,
                                                 T2 softmax_lse,  // (sequences * num_head_q, max_seqlen_q) or (num_head_q, rows)
                                                 T4 Out,
@@ -71,7 +79,9 @@ AOTRITON_API hipError_t attn_fwd_compact_varlen(T4 q,
                                                 T0 philox_offset_output,
                                                 T4 encoded_softmax,  // (sequences, num_head_q, max_seqlen_q, max_seqlen_k)
                                                 bool is_causal,
+#if AOTRITON_INTERNAL_RELEASE >= 9
                                                 T0 atomic_for_causal,
+#endif
                                                 AOTRITON_NS::Stream stream,
                                                 FwdExtraArguments* extargs = nullptr);
 
