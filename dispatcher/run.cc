@@ -28,6 +28,7 @@ std::string Describe(const Attention& op) {
 std::string Describe(const AttnFwd& op) { return "attn_fwd: " + Describe(static_cast<const Attention&>(op)); }
 std::string Describe(const AttnBwd& op) { return "attn_bwd: " + Describe(static_cast<const Attention&>(op)); }
 std::string Describe(const EncodedSoftmax& op) { return "debug_simulate_encoded_softmax: " + ShapeOf(op.tensor); }
+std::string Describe(const DropoutRng& op) { return "debug_fill_dropout_rng: " + ShapeOf(op.tensor); }
 
 // The code object of a launch, and why it is this one.
 std::string Describe(const Launch& launch) {
