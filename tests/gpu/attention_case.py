@@ -324,7 +324,7 @@ class Case:
 def _evaluate(function, tensors, options):
     """(float64 results, [results in the inputs' precision, for each order])."""
     want = function(*tensors, **options)
-    runs = [function(*tensors, **options, dtype=tensors[0].dtype, order=order) for order in reference.orders(*tensors[:2])]
+    runs = [function(*tensors, **options, dtype=tensors[0].dtype, order=order) for order in reference.orders(*tensors[:3])]
     return want, runs
 
 

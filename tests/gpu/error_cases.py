@@ -80,7 +80,7 @@ def _raw(change):
 
     def test():
         good = _good()
-        call = attention._Forward(*(good[name] for name in "qkv"), good["out"], good["logsumexp"], None, None, None)
+        call = attention._Forward(*(good[name] for name in "qkv"), good["out"], good["logsumexp"], None, None, None, None)
         change(call.args)
         try:
             call.run(library.load().aotriton_attn_fwd)

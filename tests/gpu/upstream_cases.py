@@ -81,7 +81,7 @@ def largest(dtype, is_causal, sq, sk, rows=2048):
     for first in range(0, sq, rows):
         chunk = q[:, :, first:first + rows], k, v
         options = {"sm_scale": 64**-0.5, "window": (2**31 - 1 - sq, first) if is_causal else None}  # n <= first + m
-        orders = [None, *reference.orders(q[:, :, first:first + rows], k)]
+        orders = [None, *reference.orders(q[:, :, first:first + rows], k, v)]
         outs = [reference.attention(*chunk, **options, order=order, dtype=torch.float64 if order is None else dtype)[0]
                 for order in orders]
         grads = [reference.gradients(*chunk, do[:, :, first:first + rows], **options, order=order,

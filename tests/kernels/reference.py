@@ -34,13 +34,15 @@ def attention(q, k, v, sm_scale, window=None, dtype=torch.float64, order=None, *
 
     bias: broadcast to (batch, head, seqlen_q, seqlen_k). keep: bool of that shape, what dropout
     keeps (philox.keep_mask). A row that keeps no key has Out 0 and logsumexp +inf.
-    order: permutations (of the rows, of the keys), which change nothing but the rounding.
+    order: permutations (of the rows, of the keys, of the columns of Q and K, of those of V), which change
+    nothing but the rounding.
     """
     group = q.shape[1] // k.shape[1]
     seen = keep_mask(q.shape[2], k.shape[2], window, q.device)
     if order is not None:
-        rows, keys = order
-        q, k, v, seen = q[:, :, rows], k[:, :, keys], v[:, :, keys], seen[rows][:, keys]
+        rows, keys, columns, columns_v = order
+        q, k, seen = q[:, :, rows][..., columns], k[:, :, keys][..., columns], seen[rows][:, keys]
+        v = v[:, :, keys][..., columns_v]
         whole = (q.shape[0], q.shape[1], q.shape[2], k.shape[2])
         bias, keep = (x if x is None else x.expand(whole)[:, :, rows][..., keys] for x in (bias, keep))
     q = q.to(dtype)
@@ -60,7 +62,7 @@ def attention(q, k, v, sm_scale, window=None, dtype=torch.float64, order=None, *
     lse = torch.logsumexp(scores, dim=-1).masked_fill(empty[..., 0], math.inf)
     if order is not None:
         back = rows.argsort()
-        out, lse = out[:, :, back], lse[:, :, back]
+        out, lse = out[:, :, back][..., columns_v.argsort()], lse[:, :, back]
     return out, lse
 
 
@@ -100,24 +102,25 @@ def error(got, want):
     return largest(got.double() - want)
 
 
-def orders(q, k):
-    """A few orders of the rows and of the keys, for `attention` and `gradients`."""
+def orders(q, k, v):
+    """A few orders, for `attention` and `gradients`: of the rows, the keys and both kinds of columns."""
     generator = torch.Generator().manual_seed(0)
-    rows, keys = (torch.arange(x.shape[2], device=x.device) for x in (q, k))
-    shuffled = tuple(torch.randperm(x.shape[2], generator=generator).to(x.device) for x in (q, k))
-    return (rows, keys), (rows.flip(0), keys.flip(0)), shuffled
+    sizes = q.shape[2], k.shape[2], q.shape[3], v.shape[3]
+    plain = tuple(torch.arange(size, device=q.device) for size in sizes)
+    shuffled = tuple(torch.randperm(size, generator=generator).to(q.device) for size in sizes)
+    return plain, tuple(order.flip(0) for order in plain), shuffled
 
 
 def floor(q, k, v, sm_scale, window=None, measure=largest, **inputs):
     """What the plain formula errs in the precision of its inputs, by `measure`.
 
-    The worst of a few orders of the keys, since the order of a sum is no part of the formula
+    The worst of a few orders of its sums, since the order of a sum is no part of the formula
     and one order is a matter of luck; and at least half a unit in the last place of the
     result, which storing it costs. inputs: bias, keep, dropout_p.
     """
     want, _ = attention(q, k, v, sm_scale, window, **inputs)
     errors = [measure(torch.finfo(q.dtype).eps / 2 * want)]
-    for order in orders(q, k):
+    for order in orders(q, k, v):
         out, _ = attention(q, k, v, sm_scale, window, q.dtype, order, **inputs)
         errors.append(measure(out.double() - want))
     return max(errors)
@@ -126,7 +129,7 @@ def floor(q, k, v, sm_scale, window=None, measure=largest, **inputs):
 def gradient_floors(q, k, v, do, sm_scale, window=None, measure=largest, **inputs):
     """floor() of each of `gradients`: four numbers, the last None without bias."""
     want = gradients(q, k, v, do, sm_scale, window, **inputs)
-    runs = [gradients(q, k, v, do, sm_scale, window, q.dtype, order, **inputs) for order in orders(q, k)]
+    runs = [gradients(q, k, v, do, sm_scale, window, q.dtype, order, **inputs) for order in orders(q, k, v)]
     return tuple(
         None if exact is None else
         max([measure(torch.finfo(q.dtype).eps / 2 * exact)] + [measure(run[i].double() - exact) for run in runs])
