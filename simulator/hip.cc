@@ -1,0 +1,264 @@
+// libamdhip64.so whose devices are simulated. AOTRITON_SIM_DEVICES=gfx942,gfx1201 names their archs.
+// A launch has run when the call returns, so every stream is always idle. Device memory is host memory.
+#include <hip/hip_runtime_api.h>
+
+// The plain name of the old symbol, which the headers map to the new one.
+#include <hip/hip_deprecated.h>
+#undef hipGetDeviceProperties
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <sstream>
+
+#include "simulator/fault.h"
+#include "simulator/launch.h"
+
+struct ihipStream_t {
+  int device;
+};
+struct ihipModule_t {
+  int device;
+  std::unique_ptr<simulator::Program> program;
+};
+struct ihipModuleSymbol_t {
+  ihipModule_t* module;
+  const simulator::Kernel* kernel;
+};
+
+namespace {
+
+// Few, so that a persistent kernel of a small problem has several tiles for each work group.
+constexpr int kMultiprocessors = 2;
+constexpr int kThreadsOfMultiprocessor = 1024;
+
+struct State {
+  std::mutex mutex;
+  std::vector<std::string> devices;
+  simulator::Memory memory;
+  simulator::LaunchOptions options;
+  std::vector<std::unique_ptr<ihipStream_t>> streams;
+  std::vector<std::unique_ptr<ihipModule_t>> modules;
+  std::vector<std::unique_ptr<ihipModuleSymbol_t>> functions;
+  std::string last_fault;
+  uint64_t wave_instructions = 0;
+  // As on hardware, what failed in a kernel stays until the process ends.
+  bool broken = false;
+
+  State() {
+    const char* names = getenv("AOTRITON_SIM_DEVICES");
+    std::istringstream list(names == nullptr ? "" : names);
+    for (std::string name; std::getline(list, name, ',');) devices.push_back(name);
+    const char* seed = getenv("AOTRITON_SIM_SEED");
+    if (seed != nullptr) options.seed = strtoull(seed, nullptr, 10);
+  }
+};
+
+State& Get() {
+  static auto* const state = new State;
+  return *state;
+}
+
+thread_local int current_device = 0;
+
+bool IsDevice(int device) { return device >= 0 && device < static_cast<int>(Get().devices.size()); }
+
+uint32_t LdsSize(const std::string& arch) { return arch == "gfx950" ? 160 * 1024 : 64 * 1024; }
+
+template <typename Properties>
+hipError_t FillProperties(Properties* properties, int device) {
+  const std::lock_guard<std::mutex> lock(Get().mutex);
+  if (!IsDevice(device)) return hipErrorInvalidDevice;
+  memset(properties, 0, sizeof(*properties));
+  const std::string& arch = Get().devices[device];
+  snprintf(properties->gcnArchName, sizeof(properties->gcnArchName), "%s", arch.c_str());
+  snprintf(properties->name, sizeof(properties->name), "simulated %s", arch.c_str());
+  properties->multiProcessorCount = kMultiprocessors;
+  properties->sharedMemPerBlock = LdsSize(arch);
+  properties->warpSize = simulator::FindArch(arch).isa == simulator::Isa::kGfx9 ? 64 : 32;
+  return hipSuccess;
+}
+
+hipError_t Report(const simulator::Fault& fault, hipError_t error) {
+  Get().last_fault = fault.what();
+  fprintf(stderr, "simulated GPU: %s\n", fault.what());
+  return error;
+}
+
+// The bytes of all arguments, as the metadata say they lie.
+std::vector<uint8_t> PackArguments(const simulator::Kernel& kernel, void** parameters) {
+  std::vector<uint8_t> bytes(kernel.kernarg_size);
+  size_t number = 0;
+  for (const simulator::KernelArgument& argument : kernel.arguments) {
+    if (size_t{argument.offset} + argument.size > bytes.size()) throw simulator::Fault(kernel.name, ": an argument lies behind the others");
+    if (!argument.hidden) memcpy(&bytes[argument.offset], parameters[number++], argument.size);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+extern "C" {
+
+// For tests: what the last kernel that failed did wrong, and how many instructions all waves have run.
+const char* aotriton_simulator_last_fault() { return Get().last_fault.c_str(); }
+uint64_t aotriton_simulator_wave_instructions() { return Get().wave_instructions; }
+
+hipError_t hipGetDeviceCount(int* count) {
+  *count = static_cast<int>(Get().devices.size());
+  return *count > 0 ? hipSuccess : hipErrorNoDevice;
+}
+
+hipError_t hipGetDevice(int* device) {
+  *device = current_device;
+  return hipSuccess;
+}
+
+hipError_t hipSetDevice(int device) {
+  if (!IsDevice(device)) return hipErrorInvalidDevice;
+  current_device = device;
+  return hipSuccess;
+}
+
+hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_tR0600* properties, int device) { return FillProperties(properties, device); }
+hipError_t hipGetDeviceProperties(hipDeviceProp_tR0000* properties, int device) { return FillProperties(properties, device); }
+
+hipError_t hipDeviceSynchronize() { return Get().broken ? hipErrorLaunchFailure : hipSuccess; }
+
+hipError_t hipStreamCreate(hipStream_t* stream) {
+  const std::lock_guard<std::mutex> lock(Get().mutex);
+  if (!IsDevice(current_device)) return hipErrorInvalidDevice;
+  Get().streams.push_back(std::make_unique<ihipStream_t>(ihipStream_t{current_device}));
+  *stream = Get().streams.back().get();
+  return hipSuccess;
+}
+
+hipError_t hipStreamDestroy(hipStream_t stream) {
+  const std::lock_guard<std::mutex> lock(Get().mutex);
+  auto& streams = Get().streams;
+  const auto found = std::find_if(streams.begin(), streams.end(), [&](const auto& owned) { return owned.get() == stream; });
+  if (found == streams.end()) return hipErrorInvalidHandle;
+  streams.erase(found);
+  return hipSuccess;
+}
+
+hipError_t hipStreamSynchronize(hipStream_t) { return hipDeviceSynchronize(); }
+
+hipError_t hipStreamGetDevice(hipStream_t stream, hipDevice_t* device) {
+  *device = stream->device;
+  return hipSuccess;
+}
+
+hipError_t hipMalloc(void** pointer, size_t size) {
+  const std::lock_guard<std::mutex> lock(Get().mutex);
+  if (!IsDevice(current_device)) return hipErrorInvalidDevice;
+  *pointer = size == 0 ? nullptr : reinterpret_cast<void*>(Get().memory.Allocate(size));
+  return hipSuccess;
+}
+
+hipError_t hipFree(void* pointer) {
+  const std::lock_guard<std::mutex> lock(Get().mutex);
+  return pointer == nullptr || Get().memory.Free(reinterpret_cast<uintptr_t>(pointer)) ? hipSuccess : hipErrorInvalidValue;
+}
+
+hipError_t hipMemcpy(void* to, const void* from, size_t size, hipMemcpyKind) {
+  const std::lock_guard<std::mutex> lock(Get().mutex);
+  memmove(to, from, size);
+  Get().memory.CopyDefined(reinterpret_cast<uintptr_t>(to), reinterpret_cast<uintptr_t>(from), size);
+  return hipSuccess;
+}
+
+hipError_t hipMemset(void* to, int value, size_t size) {
+  const std::lock_guard<std::mutex> lock(Get().mutex);
+  memset(to, value, size);
+  Get().memory.SetDefined(reinterpret_cast<uintptr_t>(to), size);
+  return hipSuccess;
+}
+
+hipError_t hipModuleLoadData(hipModule_t* module, const void* image) {
+  const std::lock_guard<std::mutex> lock(Get().mutex);
+  if (!IsDevice(current_device)) return hipErrorInvalidDevice;
+  try {
+    const auto* bytes = static_cast<const uint8_t*>(image);
+    auto program = std::make_unique<simulator::Program>(
+        simulator::CodeObject(std::vector<uint8_t>(bytes, bytes + simulator::CodeObject::SizeOf(image))));
+    if (program->object().arch() != Get().devices[current_device]) return hipErrorNoBinaryForGpu;
+    Get().modules.push_back(std::make_unique<ihipModule_t>(ihipModule_t{current_device, std::move(program)}));
+  } catch (const simulator::Fault& fault) {
+    return Report(fault, hipErrorInvalidImage);
+  }
+  *module = Get().modules.back().get();
+  return hipSuccess;
+}
+
+hipError_t hipModuleUnload(hipModule_t module) {
+  const std::lock_guard<std::mutex> lock(Get().mutex);
+  auto& functions = Get().functions;
+  functions.erase(std::remove_if(functions.begin(), functions.end(), [&](const auto& owned) { return owned->module == module; }),
+                  functions.end());
+  auto& modules = Get().modules;
+  const auto found = std::find_if(modules.begin(), modules.end(), [&](const auto& owned) { return owned.get() == module; });
+  if (found == modules.end()) return hipErrorInvalidHandle;
+  modules.erase(found);
+  return hipSuccess;
+}
+
+hipError_t hipModuleGetFunction(hipFunction_t* function, hipModule_t module, const char* name) {
+  const std::lock_guard<std::mutex> lock(Get().mutex);
+  for (const simulator::Kernel& kernel : module->program->object().kernels()) {
+    if (kernel.name != name) continue;
+    Get().functions.push_back(std::make_unique<ihipModuleSymbol_t>(ihipModuleSymbol_t{module, &kernel}));
+    *function = Get().functions.back().get();
+    return hipSuccess;
+  }
+  return hipErrorNotFound;
+}
+
+hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int* count, hipFunction_t function, int threads, size_t shared) {
+  const uint32_t lds = LdsSize(function->module->program->arch().name);
+  const int by_lds = shared == 0 ? kThreadsOfMultiprocessor : static_cast<int>(lds / shared);
+  *count = std::min(kThreadsOfMultiprocessor / threads, by_lds);
+  return hipSuccess;
+}
+
+hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                                 unsigned block_y, unsigned block_z, unsigned shared, hipStream_t stream, void** parameters,
+                                 void** extra) {
+  State& state = Get();
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  if (state.broken) return hipErrorLaunchFailure;
+  // What HIP refuses: another device's function, or another device's stream.
+  const ihipModule_t& module = *function->module;
+  if (module.device != current_device || (stream != nullptr && stream->device != current_device)) return hipErrorInvalidHandle;
+  if (extra != nullptr || shared > LdsSize(module.program->arch().name)) return hipErrorInvalidValue;
+  try {
+    const std::vector<uint8_t> kernargs = PackArguments(*function->kernel, parameters);
+    state.wave_instructions += simulator::Launch(*module.program, *function->kernel, state.memory, {grid_x, grid_y, grid_z},
+                                                 {block_x, block_y, block_z}, shared, kernargs, state.options)
+                                   .wave_instructions;
+  } catch (const simulator::Fault& fault) {
+    state.broken = true;
+    return Report(fault, hipErrorLaunchFailure);
+  }
+  return hipSuccess;
+}
+
+const char* hipGetErrorName(hipError_t error) {
+  switch (error) {
+    case hipSuccess: return "hipSuccess";
+    case hipErrorInvalidValue: return "hipErrorInvalidValue";
+    case hipErrorInvalidImage: return "hipErrorInvalidImage";
+    case hipErrorInvalidHandle: return "hipErrorInvalidHandle";
+    case hipErrorInvalidDevice: return "hipErrorInvalidDevice";
+    case hipErrorNoDevice: return "hipErrorNoDevice";
+    case hipErrorNoBinaryForGpu: return "hipErrorNoBinaryForGpu";
+    case hipErrorNotFound: return "hipErrorNotFound";
+    case hipErrorLaunchFailure: return "hipErrorLaunchFailure";
+    default: return "hipErrorUnknown";
+  }
+}
+
+}  // extern "C"

@@ -1,0 +1,103 @@
+// A decoded instruction, and the table of what instructions mean.
+#ifndef AOTRITON_SIMULATOR_INSTRUCTION_H_
+#define AOTRITON_SIMULATOR_INSTRUCTION_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace simulator {
+
+class Wave;
+struct Instruction;
+
+enum class Isa : uint8_t { kGfx9, kGfx11, kGfx12 };
+
+enum class Format : uint8_t {
+  kSop1, kSop2, kSopk, kSopc, kSopp, kSmem, kVop1, kVop2, kVop3, kVopc, kVop3p, kVopd, kDs, kBuffer, kFlat, kScratch, kGlobal
+};
+
+// Numbers of scalar operands that have a name.
+constexpr int kVccLo = 106, kTtmp0 = 108, kExecLo = 126, kExecHi = 127;
+constexpr int kFirstAccVgpr = 256;
+
+struct Operand {
+  enum class Kind : uint8_t { kNone, kVgpr, kSgpr, kConstant, kScc, kVccIsZero, kExecIsZero, kNull };
+  Kind kind = Kind::kNone;
+  uint16_t index = 0;   // of the first register; accumulation VGPRs follow the 256 others
+  uint16_t code = 0;    // of an inline constant, as encoded: what it is depends on the operand's type
+  uint32_t value = 0;   // of a constant, as 32 bits
+  bool negate = false, absolute = false;
+  bool high = false;    // op_sel: the upper half of a 16-bit source
+
+  bool is_vgpr() const { return kind == Kind::kVgpr; }
+};
+
+// How a source or result lies in registers, and what its modifiers change.
+enum class Type : uint8_t { kNone, kWord, kFloat, kHalf, kPair, kDouble };
+
+// 16 bits of a register; arithmetic says whether they are a number.
+struct Half {
+  uint16_t bits;
+};
+
+using Execute = void (*)(Wave&, const Instruction&);
+// One element-wise operation over all lanes: rows of 64 words, two for a pair.
+using LaneFunction = void (*)(uint32_t* result, const uint32_t* a, const uint32_t* b, const uint32_t* c, int lanes);
+
+// What an instruction means. `execute` does all of it.
+struct Semantics {
+  std::string name;
+  Execute execute = nullptr;
+  LaneFunction lanes = nullptr;
+  Type sources[3] = {Type::kNone, Type::kNone, Type::kNone};
+  int source_count = 0;
+  Type result = Type::kNone;
+  bool reads_result = false;  // the destination is the third source
+  int parameter[4] = {};      // what differs between the instructions of one `execute`
+};
+
+struct Instruction {
+  const Semantics* semantics = nullptr;
+  Format format = Format::kSopp;
+  uint64_t address = 0;
+  int size = 0;  // bytes
+  Operand destination, scalar_destination, source[4];
+  int32_t offset = 0, offset1 = 0;  // of memory instructions; the immediate of SOPK and SOPP
+  // Modifiers of the vector ALU.
+  bool clamp = false;
+  uint8_t output_scale = 0;                          // 1: *2, 2: *4, 3: /2
+  uint8_t op_sel = 0, op_sel_hi = 0, neg_lo = 0, neg_hi = 0;  // a bit for each source, bit 3 the destination
+  uint8_t matrix_negate = 0;
+  enum class Crossing : uint8_t { kNone, kDpp, kDpp8, kSdwa } crossing = Crossing::kNone;
+  uint32_t crossing_word = 0;
+  // Modifiers of memory instructions.
+  bool returns = false, lds = false, offset_enable = false, index_enable = false;
+  const Instruction* dual = nullptr;  // the other half of a VOPD
+
+  int immediate() const { return offset; }
+};
+
+// Finds what `name` means, or nullptr.
+const Semantics* FindSemantics(const std::string& name);
+// Adds to the table. Each file of instructions does, before the first look-up.
+void Define(const std::vector<const char*>& names, Semantics semantics);
+
+void DefineScalarInstructions();
+void DefineScalarMemoryInstructions();
+void DefineVectorInstructions();
+void DefineCompareInstructions();
+void DefineCarryInstructions();
+void DefinePackedInstructions();
+void DefineMatrixInstructions();
+void DefineLaneInstructions();
+void DefineLdsInstructions();
+void DefineMemoryInstructions();
+void DefineControlInstructions();
+
+// The instruction in assembly, as our decoder understood it.
+std::string Print(const Instruction& instruction);
+
+}  // namespace simulator
+
+#endif

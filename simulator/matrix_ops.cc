@@ -1,0 +1,193 @@
+// Matrix instructions: D = A B + C, whose elements lie across the lanes of a wave.
+//
+// A (rows x depth) and B (depth x columns) have a row or column in a lane; lanes that share one hold
+// consecutive parts of the depth.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "simulator/wave.h"
+
+namespace simulator {
+namespace {
+
+enum Element { kF16, kBf16, kF32 };
+constexpr int kMaxSize = 32, kMaxDepth = 32;
+
+// parameter: rows and columns, depth, Element.
+struct Shape {
+  int size, depth;
+  Element element;
+};
+
+Shape ShapeOf(const Instruction& instruction) {
+  const int* parameter = instruction.semantics->parameter;
+  return {parameter[0], parameter[1], static_cast<Element>(parameter[2])};
+}
+
+float ElementOf(const Wave& wave, const Shape& shape, int first, int lane, int i, bool flush) {
+  const uint32_t* words = const_cast<Wave&>(wave).VgprWords(first + (shape.element == kF32 ? i : i / 2));
+  if (shape.element == kF32) return Float(words[lane]);
+  const uint32_t half = words[lane] >> (16 * (i & 1)) & 0xffff;
+  const float value = shape.element == kF16 ? HalfToFloat(half) : BfloatToFloat(half);
+  const uint32_t exponent = shape.element == kF16 ? 0x7c00 : 0x7f80;
+  return flush && (half & exponent) == 0 ? 0.0f : value;
+}
+
+// All lanes of a source must be there; a result of undefined numbers is undefined.
+bool SourcesDefined(const Wave& wave, int first, int count) {
+  uint64_t defined = kAllLanes;
+  for (int i = first; i < first + count; ++i) {
+    wave.Vgpr(i);
+    defined &= wave.VgprDefined(i);
+  }
+  return (~defined & wave.all()) == 0;
+}
+
+struct Matrices {
+  // a[k][row], b[k][column], sums[row][column].
+  float a[kMaxDepth][kMaxSize], b[kMaxDepth][kMaxSize], sums[kMaxSize][kMaxSize];
+};
+
+void Multiply(const Shape& shape, Matrices* m) {
+  if (shape.element == kF32) {
+    for (int row = 0; row < shape.size; ++row) {
+      for (int k = 0; k < shape.depth; ++k) {
+        for (int column = 0; column < shape.size; ++column) {
+          m->sums[row][column] = Fma(m->a[k][row], m->b[k][column], m->sums[row][column]);
+        }
+      }
+    }
+    return;
+  }
+  // Products of 16-bit numbers are exact in 32.
+  for (int row = 0; row < shape.size; ++row) {
+    for (int k = 0; k < shape.depth; ++k) {
+      const float a = m->a[k][row];
+      for (int column = 0; column < shape.size; ++column) m->sums[row][column] += a * m->b[k][column];
+    }
+  }
+}
+
+void CheckModifiers(const Instruction& instruction) {
+  if (instruction.matrix_negate != 0) throw Fault("cbsz, abid, blgp or neg of a matrix instruction is not modelled");
+}
+
+// The row of C and D in register `i` of `lane`.
+int MfmaRow(int size, int i, int lane) { return size == 32 ? i / 4 * 8 + lane / 32 * 4 + i % 4 : lane / 16 * 4 + i; }
+
+template <typename RowOf>
+void LoadSums(const Wave& wave, const Instruction& instruction, const Shape& shape, int registers, RowOf row_of, Matrices* m,
+              uint64_t* defined) {
+  const Operand& c = instruction.source[2];
+  for (int i = 0; i < registers; ++i) {
+    alignas(64) uint32_t room[2 * kRow];
+    Operand part = c;
+    if (c.is_vgpr()) part.index = static_cast<uint16_t>(c.index + i);
+    defined[i] = kAllLanes;
+    const uint32_t* words = wave.Rows(part, Type::kFloat, room, &defined[i]);
+    for (int lane = 0; lane < wave.lanes; ++lane) m->sums[row_of(i, lane)][lane % shape.size] = Float(words[lane]);
+  }
+}
+
+template <typename RowOf>
+void StoreSums(Wave& wave, const Instruction& instruction, const Shape& shape, int registers, RowOf row_of, const Matrices& m,
+               const uint64_t* defined, bool sources_defined) {
+  for (int i = 0; i < registers; ++i) {
+    alignas(64) uint32_t words[kRow];
+    for (int lane = 0; lane < wave.lanes; ++lane) words[lane] = Bits(m.sums[row_of(i, lane)][lane % shape.size]);
+    wave.WriteVgpr(instruction.destination.index + i, words, sources_defined ? defined[i] : 0, wave.all());
+  }
+}
+
+void Mfma(Wave& wave, const Instruction& instruction) {
+  CheckModifiers(instruction);
+  const Shape shape = ShapeOf(instruction);
+  const int groups = 64 / shape.size, per_lane = shape.depth / groups;
+  const int registers = shape.element == kF32 ? per_lane : per_lane / 2;
+  const int a = instruction.source[0].index, b = instruction.source[1].index;
+  if (!instruction.source[0].is_vgpr() || !instruction.source[1].is_vgpr()) throw Fault("a matrix is a scalar");
+  const bool flush = wave.flushes_matrix_subnormals && shape.element != kF32;
+  const bool defined = SourcesDefined(wave, a, registers) & SourcesDefined(wave, b, registers);
+  Matrices m;
+  for (int lane = 0; lane < 64; ++lane) {
+    for (int i = 0; i < per_lane; ++i) {
+      const int k = lane / shape.size * per_lane + i;
+      m.a[k][lane % shape.size] = ElementOf(wave, shape, a, lane, i, flush);
+      m.b[k][lane % shape.size] = ElementOf(wave, shape, b, lane, i, flush);
+    }
+  }
+  const int results = shape.size * shape.size / 64;
+  const auto row_of = [&](int i, int lane) { return MfmaRow(shape.size, i, lane); };
+  uint64_t sums_defined[16];
+  LoadSums(wave, instruction, shape, results, row_of, &m, sums_defined);
+  Multiply(shape, &m);
+  if (flush) {
+    for (auto& row : m.sums) {
+      for (float& sum : row) sum = IsSubnormal(sum) ? 0.0f : sum;
+    }
+  }
+  StoreSums(wave, instruction, shape, results, row_of, m, sums_defined, defined);
+}
+
+// v_wmma_f32_16x16x16 of wave32. On gfx11 a lane has all of the depth and lanes 16 to 31 repeat the
+// lower ones; on gfx12 they hold its other half.
+void Wmma(Wave& wave, const Instruction& instruction) {
+  CheckModifiers(instruction);
+  const Shape shape = ShapeOf(instruction);
+  const bool repeats = wave.isa == Isa::kGfx11;
+  const int per_lane = repeats ? 16 : 8;
+  const int first[2] = {instruction.source[0].index, instruction.source[1].index};
+  if (wave.lanes != 32) throw Fault("WMMA of wave64 is not modelled");
+  bool defined = true;
+  Matrices m;
+  for (int matrix = 0; matrix < 2; ++matrix) {
+    defined &= SourcesDefined(wave, first[matrix], per_lane / 2);
+    auto& to = matrix == 0 ? m.a : m.b;
+    for (int lane = 0; lane < (repeats ? 16 : 32); ++lane) {
+      for (int i = 0; i < per_lane; ++i) to[lane / 16 * 8 + i][lane % 16] = ElementOf(wave, shape, first[matrix], lane, i, false);
+    }
+    for (int i = first[matrix]; repeats && i < first[matrix] + 8; ++i) {
+      const uint32_t* words = wave.Vgpr(i);
+      if (memcmp(words, words + 16, 16 * sizeof(uint32_t)) != 0) {
+        throw Fault("WMMA: lanes 16 to 31 of v", i, " do not repeat lanes 0 to 15");
+      }
+    }
+  }
+  const auto row_of = [&](int i, int lane) { return repeats ? 2 * i + lane / 16 : lane / 16 * 8 + i; };
+  uint64_t sums_defined[8];
+  LoadSums(wave, instruction, shape, 8, row_of, &m, sums_defined);
+  Multiply(shape, &m);
+  StoreSums(wave, instruction, shape, 8, row_of, m, sums_defined, defined);
+}
+
+void DefineMatrix(const std::vector<const char*>& names, Execute execute, int size, int depth, Element element) {
+  Semantics semantics;
+  semantics.execute = execute;
+  semantics.source_count = 3;
+  semantics.parameter[0] = size;
+  semantics.parameter[1] = depth;
+  semantics.parameter[2] = element;
+  Define(names, semantics);
+}
+
+}  // namespace
+
+void DefineMatrixInstructions() {
+  // gfx90a spells some names otherwise than gfx942 and later.
+  DefineMatrix({"v_mfma_f32_32x32x2_f32", "v_mfma_f32_32x32x2f32"}, Mfma, 32, 2, kF32);
+  DefineMatrix({"v_mfma_f32_16x16x4_f32", "v_mfma_f32_16x16x4f32"}, Mfma, 16, 4, kF32);
+  DefineMatrix({"v_mfma_f32_32x32x8_f16", "v_mfma_f32_32x32x8f16"}, Mfma, 32, 8, kF16);
+  DefineMatrix({"v_mfma_f32_16x16x16_f16", "v_mfma_f32_16x16x16f16"}, Mfma, 16, 16, kF16);
+  DefineMatrix({"v_mfma_f32_32x32x8_bf16", "v_mfma_f32_32x32x8bf16_1k"}, Mfma, 32, 8, kBf16);
+  DefineMatrix({"v_mfma_f32_16x16x16_bf16", "v_mfma_f32_16x16x16bf16_1k"}, Mfma, 16, 16, kBf16);
+  DefineMatrix({"v_mfma_f32_32x32x16_f16"}, Mfma, 32, 16, kF16);
+  DefineMatrix({"v_mfma_f32_16x16x32_f16"}, Mfma, 16, 32, kF16);
+  DefineMatrix({"v_mfma_f32_32x32x16_bf16"}, Mfma, 32, 16, kBf16);
+  DefineMatrix({"v_mfma_f32_16x16x32_bf16"}, Mfma, 16, 32, kBf16);
+  DefineMatrix({"v_wmma_f32_16x16x16_f16"}, Wmma, 16, 16, kF16);
+  DefineMatrix({"v_wmma_f32_16x16x16_bf16"}, Wmma, 16, 16, kBf16);
+}
+
+}  // namespace simulator

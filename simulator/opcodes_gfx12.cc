@@ -1,0 +1,212 @@
+// Opcode numbers of gfx12, of the instructions that have a meaning here.
+#include "simulator/opcodes.h"
+
+namespace simulator {
+
+const OpcodeTable& OpcodesGfx12() {
+  static const auto* const table = new OpcodeTable({
+      {Format::kSop1,
+       {
+           {0, "s_mov_b32"}, {1, "s_mov_b64"}, {8, "s_ctz_i32_b32"}, {9, "s_ctz_i32_b64"}, {10, "s_clz_i32_u32"},
+           {14, "s_sext_i32_i8"}, {15, "s_sext_i32_i16"}, {16, "s_bitset0_b32"}, {18, "s_bitset1_b32"}, {21, "s_abs_i32"},
+           {24, "s_bcnt1_i32_b32"}, {25, "s_bcnt1_i32_b64"}, {30, "s_not_b32"}, {31, "s_not_b64"},
+           {32, "s_and_saveexec_b32"}, {33, "s_and_saveexec_b64"}, {34, "s_or_saveexec_b32"}, {35, "s_or_saveexec_b64"},
+           {36, "s_xor_saveexec_b32"}, {37, "s_xor_saveexec_b64"}, {44, "s_and_not0_saveexec_b32"},
+           {45, "s_and_not0_saveexec_b64"}, {48, "s_and_not1_saveexec_b32"}, {49, "s_and_not1_saveexec_b64"},
+           {50, "s_or_not1_saveexec_b32"}, {51, "s_or_not1_saveexec_b64"}, {71, "s_getpc_b64"}, {72, "s_setpc_b64"},
+           {73, "s_swappc_b64"}, {78, "s_barrier_signal"}, {97, "s_floor_f32"}, {98, "s_trunc_f32"}, {100, "s_cvt_f32_i32"},
+           {101, "s_cvt_f32_u32"}, {103, "s_cvt_u32_f32"}
+       }},
+      {Format::kSop2,
+       {
+           {0, "s_add_co_u32"}, {1, "s_sub_co_u32"}, {2, "s_add_co_i32"}, {3, "s_sub_co_i32"}, {4, "s_add_co_ci_u32"},
+           {5, "s_sub_co_ci_u32"}, {8, "s_lshl_b32"}, {9, "s_lshl_b64"}, {10, "s_lshr_b32"}, {11, "s_lshr_b64"},
+           {12, "s_ashr_i32"}, {13, "s_ashr_i64"}, {14, "s_lshl1_add_u32"}, {15, "s_lshl2_add_u32"},
+           {16, "s_lshl3_add_u32"}, {17, "s_lshl4_add_u32"}, {18, "s_min_i32"}, {19, "s_min_u32"}, {20, "s_max_i32"},
+           {21, "s_max_u32"}, {22, "s_and_b32"}, {23, "s_and_b64"}, {24, "s_or_b32"}, {25, "s_or_b64"}, {26, "s_xor_b32"},
+           {27, "s_xor_b64"}, {29, "s_nand_b64"}, {31, "s_nor_b64"}, {32, "s_xnor_b32"}, {33, "s_xnor_b64"},
+           {34, "s_and_not1_b32"}, {35, "s_and_not1_b64"}, {36, "s_or_not1_b32"}, {37, "s_or_not1_b64"}, {38, "s_bfe_u32"},
+           {39, "s_bfe_i32"}, {40, "s_bfe_u64"}, {41, "s_bfe_i64"}, {42, "s_bfm_b32"}, {44, "s_mul_i32"},
+           {45, "s_mul_hi_u32"}, {46, "s_mul_hi_i32"}, {48, "s_cselect_b32"}, {49, "s_cselect_b64"},
+           {50, "s_pack_ll_b32_b16"}, {51, "s_pack_lh_b32_b16"}, {52, "s_pack_hh_b32_b16"}, {64, "s_add_f32"},
+           {65, "s_sub_f32"}, {66, "s_min_num_f32"}, {67, "s_max_num_f32"}, {68, "s_mul_f32"}, {71, "s_fmac_f32"},
+           {83, "s_add_nc_u64"}, {84, "s_sub_nc_u64"}, {85, "s_mul_u64"}
+       }},
+      {Format::kSopk,
+       {
+           {0, "s_movk_i32"}, {15, "s_addk_co_i32"}, {16, "s_mulk_i32"}
+       }},
+      {Format::kSopc,
+       {
+           {0, "s_cmp_eq_i32"}, {1, "s_cmp_lg_i32"}, {2, "s_cmp_gt_i32"}, {3, "s_cmp_ge_i32"}, {4, "s_cmp_lt_i32"},
+           {5, "s_cmp_le_i32"}, {6, "s_cmp_eq_u32"}, {7, "s_cmp_lg_u32"}, {8, "s_cmp_gt_u32"}, {9, "s_cmp_ge_u32"},
+           {10, "s_cmp_lt_u32"}, {11, "s_cmp_le_u32"}, {12, "s_bitcmp0_b32"}, {13, "s_bitcmp1_b32"}, {16, "s_cmp_eq_u64"},
+           {17, "s_cmp_lg_u64"}, {65, "s_cmp_lt_f32"}, {66, "s_cmp_eq_f32"}, {67, "s_cmp_le_f32"}, {68, "s_cmp_gt_f32"},
+           {70, "s_cmp_ge_f32"}, {75, "s_cmp_ngt_f32"}
+       }},
+      {Format::kSopp,
+       {
+           {0, "s_nop"}, {3, "s_sleep"}, {5, "s_clause"}, {7, "s_delay_alu"}, {8, "s_wait_alu"}, {9, "s_waitcnt"},
+           {10, "s_wait_idle"}, {20, "s_barrier_wait"}, {31, "s_code_end"}, {32, "s_branch"}, {33, "s_cbranch_scc0"},
+           {34, "s_cbranch_scc1"}, {35, "s_cbranch_vccz"}, {36, "s_cbranch_vccnz"}, {37, "s_cbranch_execz"},
+           {38, "s_cbranch_execnz"}, {48, "s_endpgm"}, {53, "s_setprio"}, {54, "s_sendmsg"}, {60, "s_icache_inv"},
+           {64, "s_wait_loadcnt"}, {65, "s_wait_storecnt"}, {66, "s_wait_samplecnt"}, {67, "s_wait_bvhcnt"},
+           {68, "s_wait_expcnt"}, {70, "s_wait_dscnt"}, {71, "s_wait_kmcnt"}, {72, "s_wait_loadcnt_dscnt"},
+           {73, "s_wait_storecnt_dscnt"}
+       }},
+      {Format::kSmem,
+       {
+           {0, "s_load_b32"}, {1, "s_load_b64"}, {2, "s_load_b128"}, {3, "s_load_b256"}, {4, "s_load_b512"},
+           {5, "s_load_b96"}
+       }},
+      {Format::kVop1,
+       {
+           {1, "v_mov_b32"}, {2, "v_readfirstlane_b32"}, {5, "v_cvt_f32_i32"}, {6, "v_cvt_f32_u32"}, {7, "v_cvt_u32_f32"},
+           {8, "v_cvt_i32_f32"}, {10, "v_cvt_f16_f32"}, {11, "v_cvt_f32_f16"}, {17, "v_cvt_f32_ubyte0"},
+           {32, "v_fract_f32"}, {33, "v_trunc_f32"}, {34, "v_ceil_f32"}, {35, "v_rndne_f32"}, {36, "v_floor_f32"},
+           {37, "v_exp_f32"}, {39, "v_log_f32"}, {42, "v_rcp_f32"}, {43, "v_rcp_iflag_f32"}, {46, "v_rsq_f32"},
+           {51, "v_sqrt_f32"}, {55, "v_not_b32"}, {56, "v_bfrev_b32"}, {57, "v_clz_i32_u32"}, {58, "v_ctz_i32_b32"},
+           {101, "v_swap_b32"}
+       }},
+      {Format::kVop2,
+       {
+           {1, "v_cndmask_b32"}, {3, "v_add_f32"}, {4, "v_sub_f32"}, {5, "v_subrev_f32"}, {7, "v_mul_dx9_zero_f32"},
+           {8, "v_mul_f32"}, {9, "v_mul_i32_i24"}, {11, "v_mul_u32_u24"}, {17, "v_min_i32"}, {18, "v_max_i32"},
+           {19, "v_min_u32"}, {20, "v_max_u32"}, {21, "v_min_num_f32"}, {22, "v_max_num_f32"}, {24, "v_lshlrev_b32"},
+           {25, "v_lshrrev_b32"}, {26, "v_ashrrev_i32"}, {27, "v_and_b32"}, {28, "v_or_b32"}, {29, "v_xor_b32"},
+           {30, "v_xnor_b32"}, {31, "v_lshlrev_b64"}, {32, "v_add_co_ci_u32"}, {33, "v_sub_co_ci_u32"},
+           {34, "v_subrev_co_ci_u32"}, {37, "v_add_nc_u32"}, {38, "v_sub_nc_u32"}, {39, "v_subrev_nc_u32"},
+           {43, "v_fmac_f32"}, {44, "v_fmamk_f32"}, {45, "v_fmaak_f32"}, {47, "v_cvt_pk_rtz_f16_f32"},
+           {48, "v_min_num_f16"}, {49, "v_max_num_f16"}, {50, "v_add_f16"}, {51, "v_sub_f16"}, {53, "v_mul_f16"}
+       }},
+      {Format::kVop3,
+       {
+           {17, "v_cmp_lt_f32"}, {18, "v_cmp_eq_f32"}, {19, "v_cmp_le_f32"}, {20, "v_cmp_gt_f32"}, {21, "v_cmp_lg_f32"},
+           {22, "v_cmp_ge_f32"}, {23, "v_cmp_o_f32"}, {24, "v_cmp_u_f32"}, {25, "v_cmp_nge_f32"}, {26, "v_cmp_nlg_f32"},
+           {27, "v_cmp_ngt_f32"}, {28, "v_cmp_nle_f32"}, {29, "v_cmp_neq_f32"}, {30, "v_cmp_nlt_f32"}, {49, "v_cmp_lt_i16"},
+           {50, "v_cmp_eq_i16"}, {51, "v_cmp_le_i16"}, {52, "v_cmp_gt_i16"}, {53, "v_cmp_ne_i16"}, {54, "v_cmp_ge_i16"},
+           {57, "v_cmp_lt_u16"}, {58, "v_cmp_eq_u16"}, {59, "v_cmp_le_u16"}, {60, "v_cmp_gt_u16"}, {61, "v_cmp_ne_u16"},
+           {62, "v_cmp_ge_u16"}, {65, "v_cmp_lt_i32"}, {66, "v_cmp_eq_i32"}, {67, "v_cmp_le_i32"}, {68, "v_cmp_gt_i32"},
+           {69, "v_cmp_ne_i32"}, {70, "v_cmp_ge_i32"}, {73, "v_cmp_lt_u32"}, {74, "v_cmp_eq_u32"}, {75, "v_cmp_le_u32"},
+           {76, "v_cmp_gt_u32"}, {77, "v_cmp_ne_u32"}, {78, "v_cmp_ge_u32"}, {81, "v_cmp_lt_i64"}, {82, "v_cmp_eq_i64"},
+           {83, "v_cmp_le_i64"}, {84, "v_cmp_gt_i64"}, {85, "v_cmp_ne_i64"}, {86, "v_cmp_ge_i64"}, {89, "v_cmp_lt_u64"},
+           {90, "v_cmp_eq_u64"}, {91, "v_cmp_le_u64"}, {92, "v_cmp_gt_u64"}, {93, "v_cmp_ne_u64"}, {94, "v_cmp_ge_u64"},
+           {126, "v_cmp_class_f32"}, {145, "v_cmpx_lt_f32"}, {146, "v_cmpx_eq_f32"}, {147, "v_cmpx_le_f32"},
+           {148, "v_cmpx_gt_f32"}, {149, "v_cmpx_lg_f32"}, {150, "v_cmpx_ge_f32"}, {151, "v_cmpx_o_f32"},
+           {152, "v_cmpx_u_f32"}, {153, "v_cmpx_nge_f32"}, {154, "v_cmpx_nlg_f32"}, {155, "v_cmpx_ngt_f32"},
+           {156, "v_cmpx_nle_f32"}, {157, "v_cmpx_neq_f32"}, {158, "v_cmpx_nlt_f32"}, {177, "v_cmpx_lt_i16"},
+           {178, "v_cmpx_eq_i16"}, {179, "v_cmpx_le_i16"}, {180, "v_cmpx_gt_i16"}, {181, "v_cmpx_ne_i16"},
+           {182, "v_cmpx_ge_i16"}, {185, "v_cmpx_lt_u16"}, {186, "v_cmpx_eq_u16"}, {187, "v_cmpx_le_u16"},
+           {188, "v_cmpx_gt_u16"}, {189, "v_cmpx_ne_u16"}, {190, "v_cmpx_ge_u16"}, {193, "v_cmpx_lt_i32"},
+           {194, "v_cmpx_eq_i32"}, {195, "v_cmpx_le_i32"}, {196, "v_cmpx_gt_i32"}, {197, "v_cmpx_ne_i32"},
+           {198, "v_cmpx_ge_i32"}, {201, "v_cmpx_lt_u32"}, {202, "v_cmpx_eq_u32"}, {203, "v_cmpx_le_u32"},
+           {204, "v_cmpx_gt_u32"}, {205, "v_cmpx_ne_u32"}, {206, "v_cmpx_ge_u32"}, {209, "v_cmpx_lt_i64"},
+           {210, "v_cmpx_eq_i64"}, {211, "v_cmpx_le_i64"}, {212, "v_cmpx_gt_i64"}, {213, "v_cmpx_ne_i64"},
+           {214, "v_cmpx_ge_i64"}, {217, "v_cmpx_lt_u64"}, {218, "v_cmpx_eq_u64"}, {219, "v_cmpx_le_u64"},
+           {220, "v_cmpx_gt_u64"}, {221, "v_cmpx_ne_u64"}, {222, "v_cmpx_ge_u64"}, {254, "v_cmpx_class_f32"},
+           {257, "v_cndmask_b32"}, {259, "v_add_f32"}, {260, "v_sub_f32"}, {261, "v_subrev_f32"},
+           {263, "v_mul_dx9_zero_f32"}, {264, "v_mul_f32"}, {265, "v_mul_i32_i24"}, {267, "v_mul_u32_u24"},
+           {273, "v_min_i32"}, {274, "v_max_i32"}, {275, "v_min_u32"}, {276, "v_max_u32"}, {277, "v_min_num_f32"},
+           {278, "v_max_num_f32"}, {280, "v_lshlrev_b32"}, {281, "v_lshrrev_b32"}, {282, "v_ashrrev_i32"},
+           {283, "v_and_b32"}, {284, "v_or_b32"}, {285, "v_xor_b32"}, {286, "v_xnor_b32"}, {287, "v_lshlrev_b64"},
+           {288, "v_add_co_ci_u32"}, {289, "v_sub_co_ci_u32"}, {290, "v_subrev_co_ci_u32"}, {293, "v_add_nc_u32"},
+           {294, "v_sub_nc_u32"}, {295, "v_subrev_nc_u32"}, {299, "v_fmac_f32"}, {303, "v_cvt_pk_rtz_f16_f32"},
+           {304, "v_min_num_f16"}, {305, "v_max_num_f16"}, {306, "v_add_f16"}, {307, "v_sub_f16"}, {309, "v_mul_f16"},
+           {385, "v_mov_b32"}, {389, "v_cvt_f32_i32"}, {390, "v_cvt_f32_u32"}, {391, "v_cvt_u32_f32"},
+           {392, "v_cvt_i32_f32"}, {394, "v_cvt_f16_f32"}, {395, "v_cvt_f32_f16"}, {401, "v_cvt_f32_ubyte0"},
+           {416, "v_fract_f32"}, {417, "v_trunc_f32"}, {418, "v_ceil_f32"}, {419, "v_rndne_f32"}, {420, "v_floor_f32"},
+           {421, "v_exp_f32"}, {423, "v_log_f32"}, {426, "v_rcp_f32"}, {427, "v_rcp_iflag_f32"}, {430, "v_rsq_f32"},
+           {435, "v_sqrt_f32"}, {439, "v_not_b32"}, {440, "v_bfrev_b32"}, {441, "v_clz_i32_u32"}, {442, "v_ctz_i32_b32"},
+           {522, "v_mad_i32_i24"}, {523, "v_mad_u32_u24"}, {528, "v_bfe_u32"}, {529, "v_bfe_i32"}, {530, "v_bfi_b32"},
+           {531, "v_fma_f32"}, {534, "v_alignbit_b32"}, {535, "v_alignbyte_b32"}, {538, "v_min3_i32"}, {539, "v_min3_u32"},
+           {541, "v_max3_i32"}, {542, "v_max3_u32"}, {551, "v_div_fixup_f32"}, {553, "v_min3_num_f32"},
+           {554, "v_max3_num_f32"}, {557, "v_minimum3_f32"}, {558, "v_maximum3_f32"}, {561, "v_med3_num_f32"},
+           {567, "v_div_fmas_f32"}, {576, "v_xor3_b32"}, {580, "v_perm_b32"}, {581, "v_xad_u32"}, {582, "v_lshl_add_u32"},
+           {583, "v_add_lshl_u32"}, {597, "v_add3_u32"}, {598, "v_lshl_or_b32"}, {599, "v_and_or_b32"}, {600, "v_or3_b32"},
+           {603, "v_permlane16_b32"}, {604, "v_permlanex16_b32"}, {605, "v_cndmask_b16"}, {616, "v_minmax_num_f32"},
+           {617, "v_maxmin_num_f32"}, {764, "v_div_scale_f32"}, {766, "v_mad_co_u64_u32"}, {767, "v_mad_co_i64_i32"},
+           {768, "v_add_co_u32"}, {769, "v_sub_co_u32"}, {770, "v_subrev_co_u32"}, {771, "v_add_nc_u16"},
+           {772, "v_sub_nc_u16"}, {773, "v_mul_lo_u16"}, {785, "v_pack_b32_f16"}, {796, "v_ldexp_f32"},
+           {798, "v_bcnt_u32_b32"}, {799, "v_mbcnt_lo_u32_b32"}, {800, "v_mbcnt_hi_u32_b32"}, {805, "v_sub_nc_i32"},
+           {806, "v_add_nc_i32"}, {812, "v_mul_lo_u32"}, {813, "v_mul_hi_u32"}, {814, "v_mul_hi_i32"},
+           {824, "v_lshlrev_b16"}, {825, "v_lshrrev_b16"}, {826, "v_ashrrev_i16"}, {829, "v_lshrrev_b64"},
+           {830, "v_ashrrev_i64"}, {864, "v_readlane_b32"}, {865, "v_writelane_b32"}, {866, "v_and_b16"}, {867, "v_or_b16"},
+           {868, "v_xor_b16"}, {869, "v_minimum_f32"}, {870, "v_maximum_f32"}
+       }},
+      {Format::kVopc,
+       {
+           {17, "v_cmp_lt_f32"}, {18, "v_cmp_eq_f32"}, {19, "v_cmp_le_f32"}, {20, "v_cmp_gt_f32"}, {21, "v_cmp_lg_f32"},
+           {22, "v_cmp_ge_f32"}, {23, "v_cmp_o_f32"}, {24, "v_cmp_u_f32"}, {25, "v_cmp_nge_f32"}, {26, "v_cmp_nlg_f32"},
+           {27, "v_cmp_ngt_f32"}, {28, "v_cmp_nle_f32"}, {29, "v_cmp_neq_f32"}, {30, "v_cmp_nlt_f32"}, {49, "v_cmp_lt_i16"},
+           {50, "v_cmp_eq_i16"}, {51, "v_cmp_le_i16"}, {52, "v_cmp_gt_i16"}, {53, "v_cmp_ne_i16"}, {54, "v_cmp_ge_i16"},
+           {57, "v_cmp_lt_u16"}, {58, "v_cmp_eq_u16"}, {59, "v_cmp_le_u16"}, {60, "v_cmp_gt_u16"}, {61, "v_cmp_ne_u16"},
+           {62, "v_cmp_ge_u16"}, {65, "v_cmp_lt_i32"}, {66, "v_cmp_eq_i32"}, {67, "v_cmp_le_i32"}, {68, "v_cmp_gt_i32"},
+           {69, "v_cmp_ne_i32"}, {70, "v_cmp_ge_i32"}, {73, "v_cmp_lt_u32"}, {74, "v_cmp_eq_u32"}, {75, "v_cmp_le_u32"},
+           {76, "v_cmp_gt_u32"}, {77, "v_cmp_ne_u32"}, {78, "v_cmp_ge_u32"}, {81, "v_cmp_lt_i64"}, {82, "v_cmp_eq_i64"},
+           {83, "v_cmp_le_i64"}, {84, "v_cmp_gt_i64"}, {85, "v_cmp_ne_i64"}, {86, "v_cmp_ge_i64"}, {89, "v_cmp_lt_u64"},
+           {90, "v_cmp_eq_u64"}, {91, "v_cmp_le_u64"}, {92, "v_cmp_gt_u64"}, {93, "v_cmp_ne_u64"}, {94, "v_cmp_ge_u64"},
+           {126, "v_cmp_class_f32"}, {145, "v_cmpx_lt_f32"}, {146, "v_cmpx_eq_f32"}, {147, "v_cmpx_le_f32"},
+           {148, "v_cmpx_gt_f32"}, {149, "v_cmpx_lg_f32"}, {150, "v_cmpx_ge_f32"}, {151, "v_cmpx_o_f32"},
+           {152, "v_cmpx_u_f32"}, {153, "v_cmpx_nge_f32"}, {154, "v_cmpx_nlg_f32"}, {155, "v_cmpx_ngt_f32"},
+           {156, "v_cmpx_nle_f32"}, {157, "v_cmpx_neq_f32"}, {158, "v_cmpx_nlt_f32"}, {177, "v_cmpx_lt_i16"},
+           {178, "v_cmpx_eq_i16"}, {179, "v_cmpx_le_i16"}, {180, "v_cmpx_gt_i16"}, {181, "v_cmpx_ne_i16"},
+           {182, "v_cmpx_ge_i16"}, {185, "v_cmpx_lt_u16"}, {186, "v_cmpx_eq_u16"}, {187, "v_cmpx_le_u16"},
+           {188, "v_cmpx_gt_u16"}, {189, "v_cmpx_ne_u16"}, {190, "v_cmpx_ge_u16"}, {193, "v_cmpx_lt_i32"},
+           {194, "v_cmpx_eq_i32"}, {195, "v_cmpx_le_i32"}, {196, "v_cmpx_gt_i32"}, {197, "v_cmpx_ne_i32"},
+           {198, "v_cmpx_ge_i32"}, {201, "v_cmpx_lt_u32"}, {202, "v_cmpx_eq_u32"}, {203, "v_cmpx_le_u32"},
+           {204, "v_cmpx_gt_u32"}, {205, "v_cmpx_ne_u32"}, {206, "v_cmpx_ge_u32"}, {209, "v_cmpx_lt_i64"},
+           {210, "v_cmpx_eq_i64"}, {211, "v_cmpx_le_i64"}, {212, "v_cmpx_gt_i64"}, {213, "v_cmpx_ne_i64"},
+           {214, "v_cmpx_ge_i64"}, {217, "v_cmpx_lt_u64"}, {218, "v_cmpx_eq_u64"}, {219, "v_cmpx_le_u64"},
+           {220, "v_cmpx_gt_u64"}, {221, "v_cmpx_ne_u64"}, {222, "v_cmpx_ge_u64"}, {254, "v_cmpx_class_f32"}
+       }},
+      {Format::kVop3p,
+       {
+           {14, "v_pk_fma_f16"}, {19, "v_dot2_f32_f16"}, {32, "v_fma_mix_f32"}, {33, "v_fma_mixlo_f16"},
+           {34, "v_fma_mixhi_f16"}, {64, "v_wmma_f32_16x16x16_f16"}, {65, "v_wmma_f32_16x16x16_bf16"}
+       }},
+      {Format::kDs,
+       {
+           {13, "ds_store_b32"}, {14, "ds_store_2addr_b32"}, {15, "ds_store_2addr_stride64_b32"}, {30, "ds_store_b8"},
+           {31, "ds_store_b16"}, {53, "ds_swizzle_b32"}, {54, "ds_load_b32"}, {55, "ds_load_2addr_b32"},
+           {56, "ds_load_2addr_stride64_b32"}, {57, "ds_load_i8"}, {58, "ds_load_u8"}, {59, "ds_load_i16"},
+           {60, "ds_load_u16"}, {77, "ds_store_b64"}, {78, "ds_store_2addr_b64"}, {79, "ds_store_2addr_stride64_b64"},
+           {118, "ds_load_b64"}, {119, "ds_load_2addr_b64"}, {120, "ds_load_2addr_stride64_b64"},
+           {160, "ds_store_b8_d16_hi"}, {161, "ds_store_b16_d16_hi"}, {166, "ds_load_u16_d16"}, {167, "ds_load_u16_d16_hi"},
+           {178, "ds_permute_b32"}, {179, "ds_bpermute_b32"}, {222, "ds_store_b96"}, {223, "ds_store_b128"},
+           {254, "ds_load_b96"}, {255, "ds_load_b128"}
+       }},
+      {Format::kBuffer,
+       {
+           {16, "buffer_load_u8"}, {17, "buffer_load_i8"}, {18, "buffer_load_u16"}, {19, "buffer_load_i16"},
+           {20, "buffer_load_b32"}, {21, "buffer_load_b64"}, {22, "buffer_load_b96"}, {23, "buffer_load_b128"},
+           {24, "buffer_store_b8"}, {25, "buffer_store_b16"}, {26, "buffer_store_b32"}, {27, "buffer_store_b64"},
+           {28, "buffer_store_b96"}, {29, "buffer_store_b128"}, {32, "buffer_load_d16_b16"}, {35, "buffer_load_d16_hi_b16"},
+           {36, "buffer_store_d16_hi_b8"}, {37, "buffer_store_d16_hi_b16"}, {51, "buffer_atomic_swap_b32"},
+           {52, "buffer_atomic_cmpswap_b32"}, {53, "buffer_atomic_add_u32"}, {57, "buffer_atomic_min_u32"},
+           {59, "buffer_atomic_max_u32"}, {60, "buffer_atomic_and_b32"}, {61, "buffer_atomic_or_b32"},
+           {86, "buffer_atomic_add_f32"}
+       }},
+      {Format::kGlobal,
+       {
+           {16, "global_load_u8"}, {17, "global_load_i8"}, {18, "global_load_u16"}, {19, "global_load_i16"},
+           {20, "global_load_b32"}, {21, "global_load_b64"}, {22, "global_load_b96"}, {23, "global_load_b128"},
+           {24, "global_store_b8"}, {25, "global_store_b16"}, {26, "global_store_b32"}, {27, "global_store_b64"},
+           {28, "global_store_b96"}, {29, "global_store_b128"}, {32, "global_load_d16_b16"}, {35, "global_load_d16_hi_b16"},
+           {36, "global_store_d16_hi_b8"}, {37, "global_store_d16_hi_b16"}, {43, "global_inv"}, {44, "global_wb"},
+           {51, "global_atomic_swap_b32"}, {52, "global_atomic_cmpswap_b32"}, {53, "global_atomic_add_u32"},
+           {57, "global_atomic_min_u32"}, {59, "global_atomic_max_u32"}, {60, "global_atomic_and_b32"},
+           {61, "global_atomic_or_b32"}, {79, "global_wbinv"}, {86, "global_atomic_add_f32"}
+       }},
+      {Format::kScratch,
+       {
+           {16, "scratch_load_u8"}, {17, "scratch_load_i8"}, {18, "scratch_load_u16"}, {19, "scratch_load_i16"},
+           {20, "scratch_load_b32"}, {21, "scratch_load_b64"}, {22, "scratch_load_b96"}, {23, "scratch_load_b128"},
+           {24, "scratch_store_b8"}, {25, "scratch_store_b16"}, {26, "scratch_store_b32"}, {27, "scratch_store_b64"},
+           {28, "scratch_store_b96"}, {29, "scratch_store_b128"}, {32, "scratch_load_d16_b16"},
+           {35, "scratch_load_d16_hi_b16"}, {36, "scratch_store_d16_hi_b8"}, {37, "scratch_store_d16_hi_b16"}
+       }},
+  });
+  return *table;
+}
+
+}  // namespace simulator

@@ -1,0 +1,46 @@
+#include "simulator/program.h"
+
+#include <cstring>
+
+#include "simulator/fault.h"
+
+namespace simulator {
+
+Arch FindArch(const std::string& name) {
+  if (name == "gfx90a") return {name, Isa::kGfx9, &OpcodesGfx90a(), true, true, false};
+  if (name == "gfx942" || name == "gfx950") return {name, Isa::kGfx9, &OpcodesGfx940(), false, false, true};
+  if (name.compare(0, 5, "gfx11") == 0) return {name, Isa::kGfx11, &OpcodesGfx11()};
+  if (name == "gfx1200" || name == "gfx1201" || name == "gfx12-generic") return {name, Isa::kGfx12, &OpcodesGfx12()};
+  throw Fault("arch ", name, " is not modelled");
+}
+
+Program::Program(CodeObject object) : object_(std::move(object)), arch_(FindArch(object_.arch())) {
+  const auto& image = object_.image();
+  words_.resize((object_.code_end() + 3) / 4 + 4);
+  memcpy(words_.data(), image.data(), object_.code_end());
+  decoded_.resize(words_.size());
+}
+
+const Instruction& Program::At(uint64_t address) {
+  if (address % 4 != 0 || address < object_.code_begin() || address >= object_.code_end()) {
+    throw Fault("no instruction lies at ", Hex{address});
+  }
+  std::unique_ptr<Instruction>& slot = decoded_[address / 4];
+  if (slot == nullptr) {
+    auto instruction = std::make_unique<Instruction>();
+    Decode(arch_, &words_[address / 4], address, instruction.get());
+    slot = std::move(instruction);
+  }
+  return *slot;
+}
+
+void Decode(const Arch& arch, const uint32_t* words, uint64_t address, Instruction* instruction) {
+  instruction->address = address;
+  if (arch.isa == Isa::kGfx9) {
+    DecodeGfx9(arch, words, instruction);
+  } else {
+    DecodeRdna(arch, words, instruction);
+  }
+}
+
+}  // namespace simulator

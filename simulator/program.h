@@ -1,0 +1,52 @@
+#ifndef AOTRITON_SIMULATOR_PROGRAM_H_
+#define AOTRITON_SIMULATOR_PROGRAM_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "simulator/code_object.h"
+#include "simulator/instruction.h"
+#include "simulator/opcodes.h"
+
+namespace simulator {
+
+// What differs between archs besides the encoding.
+struct Arch {
+  std::string name;
+  Isa isa;
+  const OpcodeTable* opcodes;
+  bool flushes_matrix_subnormals = false;  // matrix instructions take subnormal 16-bit numbers for 0
+  bool scratch_is_buffer = false;          // there is no architected flat scratch
+  bool has_preload = false;                // kernel arguments in SGPRs
+};
+
+// Throws Fault if the arch is not modelled.
+Arch FindArch(const std::string& name);
+
+// Reads one instruction from its bytes. `words` has at least 4 words, zeros behind the program's end.
+// Throws Fault with the bytes for an encoding that is not known.
+void Decode(const Arch& arch, const uint32_t* words, uint64_t address, Instruction* instruction);
+void DecodeGfx9(const Arch& arch, const uint32_t* words, Instruction* instruction);
+void DecodeRdna(const Arch& arch, const uint32_t* words, Instruction* instruction);
+
+// A code object whose instructions are decoded when they are first reached.
+class Program {
+ public:
+  explicit Program(CodeObject object);
+
+  const CodeObject& object() const { return object_; }
+  const Arch& arch() const { return arch_; }
+  // Addresses of instructions are offsets in the image.
+  const Instruction& At(uint64_t address);
+
+ private:
+  const CodeObject object_;
+  const Arch arch_;
+  std::vector<uint32_t> words_;
+  std::vector<std::unique_ptr<Instruction>> decoded_;
+};
+
+}  // namespace simulator
+
+#endif

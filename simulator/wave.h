@@ -1,0 +1,149 @@
+#ifndef AOTRITON_SIMULATOR_WAVE_H_
+#define AOTRITON_SIMULATOR_WAVE_H_
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "simulator/fault.h"
+#include "simulator/instruction.h"
+#include "simulator/memory.h"
+#include "simulator/numbers.h"
+
+namespace simulator {
+
+constexpr int kRow = 64;  // lanes that a row of registers has room for
+constexpr int kVgprs = 512;
+constexpr uint64_t kAllLanes = ~uint64_t{0};
+
+// What waits for a load: the counters of s_waitcnt and, on gfx12, of s_wait_*cnt.
+enum class Counter : uint8_t { kVector, kLds, kScalar };
+
+// Local memory of a workgroup. Within one interval between barriers, what one wave writes no other may touch.
+class Lds {
+ public:
+  Lds(uint32_t size, uint32_t waves) : bytes(size), defined(size), shadow_(size), waves_(waves) {}
+
+  void NextInterval() { ++interval_; }
+  void Read(uint32_t address, uint32_t size, uint32_t wave);
+  void Write(uint32_t address, uint32_t size, uint32_t wave);
+
+  std::vector<uint8_t> bytes, defined;
+
+ private:
+  struct Shadow {
+    uint32_t written = 0, read = 0;  // the interval
+    uint16_t writer = 0, reader = 0;
+    bool several_readers = false;
+  };
+  void Check(uint32_t address, uint32_t size) const;
+
+  std::vector<Shadow> shadow_;
+  uint32_t interval_ = 1;
+  uint32_t waves_;
+};
+
+// One wave's registers. Each has a bit for each lane: whether it was ever given a value.
+class Wave {
+ public:
+  Wave(Isa isa, int lanes, uint32_t number, Lds* lds, const Memory* memory, uint32_t scratch_size);
+
+  const Isa isa;
+  const int lanes;
+  const uint32_t number;  // in its workgroup
+  Lds& lds;
+  const Memory& memory;
+  bool flushes_matrix_subnormals = false;  // gfx90a
+
+  uint64_t pc = 0;
+  bool done = false, at_barrier = false;
+  uint64_t executed = 0;
+
+  // --- scalar registers
+  uint32_t Scalar(const Operand& operand) const;
+  uint64_t Scalar64(const Operand& operand) const;
+  uint32_t Sgpr(int index) const;
+  uint64_t Sgpr64(int index) const { return Sgpr(index) | uint64_t{Sgpr(index + 1)} << 32; }
+  void SetSgpr(int index, uint32_t value, bool defined = true);
+  void SetScalar(const Operand& operand, uint32_t value, bool defined = true);
+  void SetScalar64(const Operand& operand, uint64_t value, bool defined = true);
+  // The values that a scalar instruction read since ClearScalarRead were all defined.
+  bool scalar_read_defined() const { return scalar_read_defined_; }
+  void ClearScalarRead() { scalar_read_defined_ = true; }
+  bool scc() const;
+  void SetScc(bool value, bool defined) { scc_ = value; scc_defined_ = defined; }
+  bool scc_defined() const { return scc_defined_; }
+  // A branch, an address: what an undefined value may not decide.
+  void RequireDefinedScalars(const char* use) const {
+    if (!scalar_read_defined_) throw Fault("an undefined scalar register decides ", use);
+  }
+
+  // A lane mask: 64 bits, or 32 with 32 lanes.
+  uint64_t LaneMask(const Operand& operand, bool* defined) const;
+  void SetLaneMask(const Operand& operand, uint64_t value, bool defined);
+
+  uint64_t exec() const { return exec_; }
+  uint64_t all() const { return lanes == 64 ? kAllLanes : (uint64_t{1} << lanes) - 1; }
+  void SetExec(uint64_t value);
+  const uint32_t* exec_words() const { return exec_words_; }
+
+  // --- vector registers
+  const uint32_t* Vgpr(int index) const {
+    if (outstanding_vgprs_ != 0 && vgpr_pending_[index] != 0) ThrowPending(index);
+    return vgprs_[index];
+  }
+  // Without a check, for what writes a part of a register.
+  uint32_t* VgprWords(int index) { return vgprs_[index]; }
+  uint64_t VgprDefined(int index) const { return vgpr_defined_[index]; }
+  void SetVgprDefined(int index, uint64_t lanes_defined) { vgpr_defined_[index] = lanes_defined; }
+  // Writes the active lanes.
+  void WriteVgpr(int index, const uint32_t* row, uint64_t defined) { WriteVgpr(index, row, defined, exec_); }
+  void WriteVgpr(int index, const uint32_t* row, uint64_t defined, uint64_t active);
+
+  // As WriteVgpr, by a load: loads return in order, so one may follow another into the same register.
+  void WriteLoaded(int index, const uint32_t* row, uint64_t defined, uint64_t active);
+
+  // The words of an operand in all lanes, at `room` if they are not in a register; 64-bit ones take two rows.
+  // Clears in *defined the lanes that have no value. Modifiers are not looked at.
+  const uint32_t* Rows(const Operand& operand, Type type, uint32_t* room, uint64_t* defined) const;
+
+  // Active lanes of a register that an address or a store uses must have a value.
+  void RequireDefined(uint64_t defined, uint64_t active, const char* use) const;
+
+  // --- outstanding loads
+  void Issue(Counter counter, bool vgprs, int first, int count);
+  // The last two were one instruction, with neighbouring registers.
+  void MergeIssued(Counter counter);
+  void Wait(Counter counter, unsigned remaining);
+  // LDS and scalar loads share gfx9's and gfx11's lgkmcnt; scalar loads return in any order.
+  void WaitLgkm(unsigned remaining);
+
+  // --- scratch: words by lane
+  std::vector<uint32_t> scratch;
+  std::vector<uint8_t> scratch_defined;
+
+ private:
+  struct Outstanding {
+    bool vgprs;
+    int first, count;
+  };
+  [[noreturn]] void ThrowPending(int vgpr) const;
+  void Complete(const Outstanding& load);
+
+  alignas(64) uint32_t vgprs_[kVgprs][kRow];
+  uint64_t vgpr_defined_[kVgprs] = {};
+  uint8_t vgpr_pending_[kVgprs] = {};
+  int outstanding_vgprs_ = 0;
+  uint32_t sgprs_[128] = {};
+  bool sgpr_defined_[128] = {};
+  uint8_t sgpr_pending_[128] = {};
+  mutable bool scalar_read_defined_ = true;
+  bool scc_ = false, scc_defined_ = false;
+  uint64_t exec_ = 0;
+  alignas(64) uint32_t exec_words_[kRow];
+  std::deque<Outstanding> outstanding_[3];
+};
+
+}  // namespace simulator
+
+#endif
