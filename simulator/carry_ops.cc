@@ -48,7 +48,9 @@ void MultiplyAdd64(Wave& wave, const Instruction& instruction) {
     Lane<uint64_t>::Put(result, i, sum);
     carry |= static_cast<uint64_t>(sum < product) << i;
   }
+  const uint64_t low_words_defined = LowWordsDefined(wave, instruction);
   WriteResult(wave, instruction, Type::kPair, result, defined);
+  SetLowWordDefined(wave, instruction, low_words_defined);
   WriteMask(wave, instruction, carry, defined);
 }
 

@@ -45,8 +45,6 @@ struct State {
   std::vector<std::unique_ptr<ihipModuleSymbol_t>> functions;
   std::string last_fault;
   uint64_t wave_instructions = 0;
-  // As on hardware, what failed in a kernel stays until the process ends.
-  bool broken = false;
 
   State() {
     const char* names = getenv("AOTRITON_SIM_DEVICES");
@@ -126,7 +124,7 @@ hipError_t hipSetDevice(int device) {
 hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_tR0600* properties, int device) { return FillProperties(properties, device); }
 hipError_t hipGetDeviceProperties(hipDeviceProp_tR0000* properties, int device) { return FillProperties(properties, device); }
 
-hipError_t hipDeviceSynchronize() { return Get().broken ? hipErrorLaunchFailure : hipSuccess; }
+hipError_t hipDeviceSynchronize() { return hipSuccess; }
 
 hipError_t hipStreamCreate(hipStream_t* stream) {
   const std::lock_guard<std::mutex> lock(Get().mutex);
@@ -229,7 +227,6 @@ hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned grid_x, unsign
                                  void** extra) {
   State& state = Get();
   const std::lock_guard<std::mutex> lock(state.mutex);
-  if (state.broken) return hipErrorLaunchFailure;
   // What HIP refuses: another device's function, or another device's stream.
   const ihipModule_t& module = *function->module;
   if (module.device != current_device || (stream != nullptr && stream->device != current_device)) return hipErrorInvalidHandle;
@@ -240,7 +237,6 @@ hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned grid_x, unsign
                                                  {block_x, block_y, block_z}, shared, kernargs, state.options)
                                    .wave_instructions;
   } catch (const simulator::Fault& fault) {
-    state.broken = true;
     return Report(fault, hipErrorLaunchFailure);
   }
   return hipSuccess;

@@ -53,6 +53,7 @@ struct Semantics {
   Type sources[3] = {Type::kNone, Type::kNone, Type::kNone};
   int source_count = 0;
   Type result = Type::kNone;
+  bool carries_upwards = false;  // a pair's low word is made of low words only: the high ones may be undefined
   bool reads_result = false;  // the destination is the third source
   int parameter[4] = {};      // what differs between the instructions of one `execute`
 };

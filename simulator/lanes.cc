@@ -208,10 +208,27 @@ void WriteResult(Wave& wave, const Instruction& instruction, Type type, uint32_t
   if (type == Type::kPair || type == Type::kDouble) wave.WriteVgpr(destination + 1, result + kRow, defined, active);
 }
 
+uint64_t LowWordsDefined(const Wave& wave, const Instruction& instruction) {
+  uint64_t defined = kAllLanes;
+  for (int i = 0; i < instruction.semantics->source_count; ++i) {
+    alignas(64) uint32_t room[2 * kRow];
+    wave.Rows(instruction.source[i], Type::kWord, room, &defined);
+  }
+  return defined;
+}
+
+void SetLowWordDefined(Wave& wave, const Instruction& instruction, uint64_t low_words_defined) {
+  const int low = instruction.destination.index;
+  wave.SetVgprDefined(low, (wave.VgprDefined(low) & ~wave.exec()) | (low_words_defined & wave.exec()));
+}
+
 void ExecuteLanes(Wave& wave, const Instruction& instruction) {
   alignas(64) uint32_t result[2 * kRow];
   const uint64_t defined = ComputeLanes(wave, instruction, result);
+  const bool low_differs = instruction.semantics->carries_upwards && (~defined & wave.exec()) != 0;
+  const uint64_t low_defined = low_differs ? LowWordsDefined(wave, instruction) : defined;
   WriteResult(wave, instruction, instruction.semantics->result, result, defined);
+  if (low_differs) SetLowWordDefined(wave, instruction, low_defined);
 }
 
 }  // namespace simulator

@@ -102,6 +102,10 @@ uint64_t ComputeLanes(Wave& wave, const Instruction& instruction, uint32_t* resu
 const uint32_t* SourceRows(const Wave& wave, const Instruction& instruction, int source, Type type, uint32_t* room, uint64_t* defined);
 // Where the value of a lane goes, and which lanes a DPP with bound_ctrl 0 leaves alone.
 void WriteResult(Wave& wave, const Instruction& instruction, Type type, uint32_t* result, uint64_t defined);
+// The lanes in which the low words of all sources are defined.
+uint64_t LowWordsDefined(const Wave& wave, const Instruction& instruction);
+// Afterwards: the low word of the result is defined where these were.
+void SetLowWordDefined(Wave& wave, const Instruction& instruction, uint64_t low_words_defined);
 // Lanes whose DPP source is there; all without DPP.
 uint64_t WrittenLanes(const Wave& wave, const Instruction& instruction);
 
@@ -119,6 +123,13 @@ Semantics LanesOf(F function, Execute execute) {
 template <typename F>
 void DefineLanes(const std::vector<const char*>& names, F function) {
   Define(names, LanesOf(function, ExecuteLanes));
+}
+// A pair whose low word comes from low words.
+template <typename F>
+void DefineUpwards(const std::vector<const char*>& names, F function) {
+  Semantics semantics = LanesOf(function, ExecuteLanes);
+  semantics.carries_upwards = true;
+  Define(names, semantics);
 }
 // The destination is the last source too (v_fmac_f32).
 template <typename F>

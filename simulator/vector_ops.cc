@@ -76,7 +76,7 @@ float DivFixup(float quotient, float denominator, float numerator) {
 
 void DefineIntegers() {
   DefineLanes({"v_mov_b32", "v_accvgpr_read_b32", "v_accvgpr_write_b32", "v_accvgpr_mov_b32"}, [](u32 a) { return a; });
-  DefineLanes({"v_mov_b64"}, [](u64 a) { return a; });
+  DefineUpwards({"v_mov_b64"}, [](u64 a) { return a; });
   DefineLanes({"v_not_b32"}, [](u32 a) { return ~a; });
   DefineLanes({"v_bfrev_b32"}, [](u32 a) { return ReverseBits(a); });
   DefineLanes({"v_ffbh_u32", "v_clz_i32_u32"}, [](u32 a) { return a == 0 ? ~0u : static_cast<u32>(__builtin_clz(a)); });
@@ -124,10 +124,10 @@ void DefineIntegers() {
   DefineLanes({"v_max3_u32"}, [](u32 a, u32 b, u32 c) { return std::max(std::max(a, b), c); });
   DefineLanes({"v_min3_u32"}, [](u32 a, u32 b, u32 c) { return std::min(std::min(a, b), c); });
 
-  DefineLanes({"v_lshlrev_b64"}, [](u32 a, u64 b) { return b << (a & 63); });
+  DefineUpwards({"v_lshlrev_b64"}, [](u32 a, u64 b) { return b << (a & 63); });
   DefineLanes({"v_lshrrev_b64"}, [](u32 a, u64 b) { return b >> (a & 63); });
   DefineLanes({"v_ashrrev_i64"}, [](u32 a, i64 b) { return b >> (a & 63); });
-  DefineLanes({"v_lshl_add_u64"}, [](u64 a, u32 b, u64 c) { return (a << (b & 63)) + c; });
+  DefineUpwards({"v_lshl_add_u64"}, [](u64 a, u32 b, u64 c) { return (a << (b & 63)) + c; });
 
   DefineLanes({"v_lshlrev_b16"}, [](Half a, Half b) { return Half{static_cast<uint16_t>(b.bits << (a.bits & 15))}; });
   DefineLanes({"v_lshrrev_b16"}, [](Half a, Half b) { return Half{static_cast<uint16_t>(b.bits >> (a.bits & 15))}; });
