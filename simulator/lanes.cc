@@ -231,4 +231,18 @@ void ExecuteLanes(Wave& wave, const Instruction& instruction) {
   if (low_differs) SetLowWordDefined(wave, instruction, low_defined);
 }
 
+void ExecuteDual(Wave& wave, const Instruction& instruction) {
+  const int first = instruction.destination.index;
+  uint32_t before[kRow], after[kRow];
+  memcpy(before, wave.Vgpr(first), sizeof(before));
+  const uint64_t defined_before = wave.VgprDefined(first);
+  instruction.semantics->execute(wave, instruction);
+  memcpy(after, wave.Vgpr(first), sizeof(after));
+  const uint64_t defined_after = wave.VgprDefined(first);
+  // The second half still reads what was there.
+  wave.WriteVgpr(first, before, defined_before, wave.all());
+  instruction.dual->semantics->execute(wave, *instruction.dual);
+  wave.WriteVgpr(first, after, defined_after, wave.all());
+}
+
 }  // namespace simulator

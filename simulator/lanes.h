@@ -96,7 +96,9 @@ void SetTypes(R (*)(Arguments...), Semantics* semantics) {
 
 // Sources through DPP, SDWA, op_sel and sign modifiers; clamp, output scale; the active lanes.
 void ExecuteLanes(Wave& wave, const Instruction& instruction);
-// The same up to the result, which is at `result`; what of it is defined.
+// Both halves of a VOPD, which read before either writes.
+void ExecuteDual(Wave& wave, const Instruction& instruction);
+// As ExecuteLanes up to the result, which is at `result`; what of it is defined.
 uint64_t ComputeLanes(Wave& wave, const Instruction& instruction, uint32_t* result);
 // One source with its modifiers.
 const uint32_t* SourceRows(const Wave& wave, const Instruction& instruction, int source, Type type, uint32_t* room, uint64_t* defined);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <random>
 
+#include "simulator/lanes.h"
 #include "simulator/wave.h"
 
 namespace simulator {
@@ -122,7 +123,11 @@ class Group {
         wave->pc = at + static_cast<uint64_t>(instruction.size);
         ++wave->executed;
         if (options.trace) options.trace(instruction);
-        instruction.semantics->execute(*wave, instruction);
+        if (instruction.dual != nullptr) {
+          ExecuteDual(*wave, instruction);
+        } else {
+          instruction.semantics->execute(*wave, instruction);
+        }
         if (wave->executed - begin > kEndless) throw Fault("the wave ran ", kEndless, " instructions and met no barrier");
       } catch (const Fault& fault) {
         std::string text;
