@@ -11,10 +11,10 @@ void PrintRegister(std::ostream& out, const Operand& operand) {
       out << (operand.index < kFirstAccVgpr ? "v" : "a") << operand.index % kFirstAccVgpr << (operand.high ? ".h" : "");
       break;
     case Operand::Kind::kSgpr:
-      if (operand.index == kVccLo) {
-        out << "vcc";
-      } else if (operand.index == kExecLo) {
-        out << "exec";
+      if (operand.index == kVccLo || operand.index == kVccLo + 1) {
+        out << (operand.index == kVccLo ? "vcc" : "vcc_hi");
+      } else if (operand.index == kExecLo || operand.index == kExecHi) {
+        out << (operand.index == kExecLo ? "exec" : "exec_hi");
       } else if (operand.index >= kTtmp0 && operand.index < kTtmp0 + 16) {
         out << "ttmp" << operand.index - kTtmp0;
       } else {

@@ -10,8 +10,8 @@ import time
 import pytest
 import torch
 
-from simulator.tests import simulated_gpu
-from simulator.tests.simulated_gpu import DeviceTensor, on_device
+from tests.simulator import simulated_gpu
+from tests.simulator.simulated_gpu import DeviceTensor, on_device
 
 import aotriton
 from tests.kernels import philox, reference
