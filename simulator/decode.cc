@@ -92,7 +92,7 @@ Operand Decoder::Source(uint32_t code) {
 
 void Decoder::Sop1() {
   Find(Format::kSop1, BitsOf(words_[0], 15, 8), 1);
-  in_->destination = Scalar(BitsOf(words_[0], 22, 16));
+  if (!Begins("s_barrier")) in_->destination = Scalar(BitsOf(words_[0], 22, 16));
   if (in_->semantics->source_count > 0) in_->source[0] = Source(BitsOf(words_[0], 7, 0));
 }
 

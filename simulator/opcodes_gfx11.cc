@@ -156,8 +156,11 @@ const OpcodeTable& OpcodesGfx11() {
        }},
       {Format::kVop3p,
        {
-           {14, "v_pk_fma_f16"}, {19, "v_dot2_f32_f16"}, {32, "v_fma_mix_f32"}, {33, "v_fma_mixlo_f16"},
-           {34, "v_fma_mixhi_f16"}, {64, "v_wmma_f32_16x16x16_f16"}, {65, "v_wmma_f32_16x16x16_bf16"}
+           {1, "v_pk_mul_lo_u16"}, {2, "v_pk_add_i16"}, {3, "v_pk_sub_i16"}, {4, "v_pk_lshlrev_b16"},
+           {5, "v_pk_lshrrev_b16"}, {10, "v_pk_add_u16"}, {11, "v_pk_sub_u16"}, {14, "v_pk_fma_f16"}, {15, "v_pk_add_f16"},
+           {16, "v_pk_mul_f16"}, {17, "v_pk_min_f16"}, {18, "v_pk_max_f16"}, {19, "v_dot2_f32_f16"}, {32, "v_fma_mix_f32"},
+           {33, "v_fma_mixlo_f16"}, {34, "v_fma_mixhi_f16"}, {64, "v_wmma_f32_16x16x16_f16"},
+           {65, "v_wmma_f32_16x16x16_bf16"}
        }},
       {Format::kDs,
        {

@@ -154,12 +154,15 @@ const OpcodeTable& OpcodesGfx940() {
        }},
       {Format::kVop3p,
        {
-           {14, "v_pk_fma_f16"}, {32, "v_fma_mix_f32"}, {33, "v_fma_mixlo_f16"}, {34, "v_fma_mixhi_f16"},
-           {35, "v_dot2_f32_f16"}, {48, "v_pk_fma_f32"}, {49, "v_pk_mul_f32"}, {50, "v_pk_add_f32"}, {51, "v_pk_mov_b32"},
-           {53, "v_mfma_f32_16x16x32_bf16"}, {55, "v_mfma_f32_32x32x16_bf16"}, {68, "v_mfma_f32_32x32x2_f32"},
-           {69, "v_mfma_f32_16x16x4_f32"}, {76, "v_mfma_f32_32x32x8_f16"}, {77, "v_mfma_f32_16x16x16_f16"},
-           {84, "v_mfma_f32_16x16x32_f16"}, {85, "v_mfma_f32_32x32x16_f16"}, {88, "v_accvgpr_read_b32"},
-           {89, "v_accvgpr_write_b32"}, {96, "v_mfma_f32_32x32x8_bf16"}, {97, "v_mfma_f32_16x16x16_bf16"}
+           {1, "v_pk_mul_lo_u16"}, {2, "v_pk_add_i16"}, {3, "v_pk_sub_i16"}, {4, "v_pk_lshlrev_b16"},
+           {5, "v_pk_lshrrev_b16"}, {10, "v_pk_add_u16"}, {11, "v_pk_sub_u16"}, {14, "v_pk_fma_f16"}, {15, "v_pk_add_f16"},
+           {16, "v_pk_mul_f16"}, {17, "v_pk_min_f16"}, {18, "v_pk_max_f16"}, {32, "v_fma_mix_f32"}, {33, "v_fma_mixlo_f16"},
+           {34, "v_fma_mixhi_f16"}, {35, "v_dot2_f32_f16"}, {48, "v_pk_fma_f32"}, {49, "v_pk_mul_f32"},
+           {50, "v_pk_add_f32"}, {51, "v_pk_mov_b32"}, {53, "v_mfma_f32_16x16x32_bf16"}, {55, "v_mfma_f32_32x32x16_bf16"},
+           {68, "v_mfma_f32_32x32x2_f32"}, {69, "v_mfma_f32_16x16x4_f32"}, {76, "v_mfma_f32_32x32x8_f16"},
+           {77, "v_mfma_f32_16x16x16_f16"}, {84, "v_mfma_f32_16x16x32_f16"}, {85, "v_mfma_f32_32x32x16_f16"},
+           {88, "v_accvgpr_read_b32"}, {89, "v_accvgpr_write_b32"}, {96, "v_mfma_f32_32x32x8_bf16"},
+           {97, "v_mfma_f32_16x16x16_bf16"}
        }},
       {Format::kDs,
        {
