@@ -55,7 +55,12 @@ void SwapPc(Wave& wave, const Instruction& instruction) {
   wave.pc = target;
 }
 
-void Barrier(Wave& wave, const Instruction&) { wave.at_barrier = true; }
+void Signal(Wave& wave, const Instruction&) { wave.RequireStoresArrived(); }
+
+void Barrier(Wave& wave, const Instruction& instruction) {
+  Signal(wave, instruction);
+  wave.at_barrier = true;
+}
 
 void WaitCounters(Wave& wave, const Instruction& instruction) {
   const auto counts = static_cast<unsigned>(instruction.immediate());
@@ -102,14 +107,16 @@ void DefineControlInstructions() {
   DefineOne({"s_swappc_b64"}, SwapPc, 1);
   DefineOne({"s_endpgm"}, [](Wave& wave, const Instruction&) { wave.done = true; });
   // Waves run one after another, so a signal has nobody to wake.
-  DefineOne({"s_barrier", "s_barrier_wait"}, Barrier);
+  DefineOne({"s_barrier"}, Barrier);
+  DefineOne({"s_barrier_wait"}, [](Wave& wave, const Instruction&) { wave.at_barrier = true; });
   DefineOne({"s_waitcnt"}, WaitCounters);
   DefineOne({"s_wait_loadcnt"}, WaitLoads);
   DefineOne({"s_wait_dscnt"}, WaitLds);
   DefineOne({"s_wait_kmcnt"}, WaitScalars);
   DefineOne({"s_wait_loadcnt_dscnt"}, WaitLoadsAndLds);
   DefineOne({"s_wait_storecnt_dscnt"}, WaitStoresAndLds);
-  DefineOne({"s_barrier_signal", "s_nop", "s_sleep", "s_setprio", "s_sendmsg", "s_clause", "s_delay_alu", "s_waitcnt_depctr",
+  DefineOne({"s_barrier_signal"}, Signal);
+  DefineOne({"s_nop", "s_sleep", "s_setprio", "s_sendmsg", "s_clause", "s_delay_alu", "s_waitcnt_depctr",
              "s_wait_alu", "s_wait_idle", "s_waitcnt_vscnt", "s_wait_storecnt", "s_wait_samplecnt", "s_wait_bvhcnt", "s_wait_expcnt",
              "s_set_inst_prefetch_distance", "s_icache_inv", "s_code_end", "buffer_wbl2", "buffer_inv", "buffer_wbinvl1_vol",
              "buffer_gl0_inv", "buffer_gl1_inv", "global_inv", "global_wb", "global_wbinv"},

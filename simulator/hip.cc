@@ -43,6 +43,7 @@ struct State {
   std::vector<std::unique_ptr<ihipStream_t>> streams;
   std::vector<std::unique_ptr<ihipModule_t>> modules;
   std::vector<std::unique_ptr<ihipModuleSymbol_t>> functions;
+  simulator::Program* last_program = nullptr;
   std::string last_fault;
   uint64_t wave_instructions = 0;
 
@@ -104,6 +105,17 @@ extern "C" {
 // For tests: what the last kernel that failed did wrong, and how many instructions all waves have run.
 const char* aotriton_simulator_last_fault() { return Get().last_fault.c_str(); }
 uint64_t aotriton_simulator_wave_instructions() { return Get().wave_instructions; }
+
+// For mutation runs: leaves one instruction of the kernel that was launched last out of its next launches (a negative
+// number: none) and gives how many of its instructions were reached so far.
+int aotriton_simulator_leave_out(int number) {
+  State& state = Get();
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  if (state.last_program == nullptr) return 0;
+  state.last_program->LeaveOut(number);
+  state.options.endless = 1'000'000;
+  return state.last_program->reached();
+}
 
 hipError_t hipGetDeviceCount(int* count) {
   *count = static_cast<int>(Get().devices.size());
@@ -200,6 +212,7 @@ hipError_t hipModuleUnload(hipModule_t module) {
   auto& modules = Get().modules;
   const auto found = std::find_if(modules.begin(), modules.end(), [&](const auto& owned) { return owned.get() == module; });
   if (found == modules.end()) return hipErrorInvalidHandle;
+  if (Get().last_program == module->program.get()) Get().last_program = nullptr;
   modules.erase(found);
   return hipSuccess;
 }
@@ -231,6 +244,8 @@ hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned grid_x, unsign
   const ihipModule_t& module = *function->module;
   if (module.device != current_device || (stream != nullptr && stream->device != current_device)) return hipErrorInvalidHandle;
   if (extra != nullptr || shared > LdsSize(module.program->arch().name)) return hipErrorInvalidValue;
+  state.last_program = module.program.get();
+  state.last_fault.clear();
   try {
     const std::vector<uint8_t> kernargs = PackArguments(*function->kernel, parameters);
     state.wave_instructions += simulator::Launch(*module.program, *function->kernel, state.memory, {grid_x, grid_y, grid_z},

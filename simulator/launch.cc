@@ -10,9 +10,6 @@
 namespace simulator {
 namespace {
 
-// A wave that runs this long between barriers hangs.
-constexpr uint64_t kEndless = 200'000'000;
-
 // Bits of the kernel descriptor's properties: the user SGPRs that come first.
 constexpr uint32_t kPrivateSegmentBuffer = 1 << 0, kDispatchPtr = 1 << 1, kQueuePtr = 1 << 2, kKernargPtr = 1 << 3, kDispatchId = 1 << 4,
                    kFlatScratchInit = 1 << 5, kPrivateSegmentSize = 1 << 6;
@@ -128,7 +125,7 @@ class Group {
         } else {
           instruction.semantics->execute(*wave, instruction);
         }
-        if (wave->executed - begin > kEndless) throw Fault("the wave ran ", kEndless, " instructions and met no barrier");
+        if (wave->executed - begin > options.endless) throw Fault("the wave ran ", options.endless, " instructions and met no barrier");
       } catch (const Fault& fault) {
         std::string text;
         try {

@@ -2,7 +2,6 @@
 //
 // A (rows x depth) and B (depth x columns) have a row or column in a lane; lanes that share one hold
 // consecutive parts of the depth.
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -26,15 +25,6 @@ Shape ShapeOf(const Instruction& instruction) {
   return {parameter[0], parameter[1], static_cast<Element>(parameter[2])};
 }
 
-float ElementOf(const Wave& wave, const Shape& shape, int first, int lane, int i, bool flush) {
-  const uint32_t* words = const_cast<Wave&>(wave).VgprWords(first + (shape.element == kF32 ? i : i / 2));
-  if (shape.element == kF32) return Float(words[lane]);
-  const uint32_t half = words[lane] >> (16 * (i & 1)) & 0xffff;
-  const float value = shape.element == kF16 ? HalfToFloat(half) : BfloatToFloat(half);
-  const uint32_t exponent = shape.element == kF16 ? 0x7c00 : 0x7f80;
-  return flush && (half & exponent) == 0 ? 0.0f : value;
-}
-
 // All lanes of a source must be there; a result of undefined numbers is undefined.
 bool SourcesDefined(const Wave& wave, int first, int count) {
   uint64_t defined = kAllLanes;
@@ -50,22 +40,54 @@ struct Matrices {
   float a[kMaxDepth][kMaxSize], b[kMaxDepth][kMaxSize], sums[kMaxSize][kMaxSize];
 };
 
-void Multiply(const Shape& shape, Matrices* m) {
-  if (shape.element == kF32) {
-    for (int row = 0; row < shape.size; ++row) {
-      for (int k = 0; k < shape.depth; ++k) {
-        for (int column = 0; column < shape.size; ++column) {
-          m->sums[row][column] = Fma(m->a[k][row], m->b[k][column], m->sums[row][column]);
-        }
+// The numbers of A or B: `groups` of lanes, each with a part of the depth; each register has one or two of a lane.
+void LoadMatrix(Wave& wave, const Shape& shape, int first, int groups, bool flush, float (*to)[kMaxSize]) {
+  const int per_lane = shape.depth / groups;
+  for (int i = 0; i < per_lane; ++i) {
+    alignas(64) float row[kRow];
+    if (shape.element == kF32) {
+      memcpy(row, wave.VgprWords(first + i), sizeof(row));
+    } else {
+      const uint32_t* words = wave.VgprWords(first + i / 2);
+      const int shift = i % 2 * 16;
+      if (shape.element == kF16) {
+        for (int lane = 0; lane < kRow; ++lane) row[lane] = HalfToFloat(words[lane] >> shift & 0xffff);
+      } else {
+        for (int lane = 0; lane < kRow; ++lane) row[lane] = BfloatToFloat(words[lane] >> shift & 0xffff);
       }
+      const float smallest = shape.element == kF16 ? 0x1p-14f : 0x1p-126f;
+      for (int lane = 0; flush && lane < kRow; ++lane) row[lane] = std::fabs(row[lane]) < smallest ? 0.0f : row[lane];
     }
+    for (int group = 0; group < groups; ++group) {
+      memcpy(to[group * per_lane + i], row + group * shape.size, sizeof(float) * static_cast<size_t>(shape.size));
+    }
+  }
+}
+
+// Products of 16-bit numbers are exact in 32.
+template <int kSize>
+void MultiplyHalves(int depth, Matrices* m) {
+  for (int row = 0; row < kSize; ++row) {
+    float sums[kSize];
+    memcpy(sums, m->sums[row], sizeof(sums));
+    for (int k = 0; k < depth; ++k) {
+      const float a = m->a[k][row];
+      for (int column = 0; column < kSize; ++column) sums[column] += a * m->b[k][column];
+    }
+    memcpy(m->sums[row], sums, sizeof(sums));
+  }
+}
+
+void Multiply(const Shape& shape, Matrices* m) {
+  if (shape.element != kF32) {
+    (shape.size == 32 ? MultiplyHalves<32> : MultiplyHalves<16>)(shape.depth, m);
     return;
   }
-  // Products of 16-bit numbers are exact in 32.
   for (int row = 0; row < shape.size; ++row) {
     for (int k = 0; k < shape.depth; ++k) {
-      const float a = m->a[k][row];
-      for (int column = 0; column < shape.size; ++column) m->sums[row][column] += a * m->b[k][column];
+      for (int column = 0; column < shape.size; ++column) {
+        m->sums[row][column] = Fma(m->a[k][row], m->b[k][column], m->sums[row][column]);
+      }
     }
   }
 }
@@ -111,13 +133,8 @@ void Mfma(Wave& wave, const Instruction& instruction) {
   const bool flush = wave.flushes_matrix_subnormals && shape.element != kF32;
   const bool defined = SourcesDefined(wave, a, registers) & SourcesDefined(wave, b, registers);
   Matrices m;
-  for (int lane = 0; lane < 64; ++lane) {
-    for (int i = 0; i < per_lane; ++i) {
-      const int k = lane / shape.size * per_lane + i;
-      m.a[k][lane % shape.size] = ElementOf(wave, shape, a, lane, i, flush);
-      m.b[k][lane % shape.size] = ElementOf(wave, shape, b, lane, i, flush);
-    }
-  }
+  LoadMatrix(wave, shape, a, groups, flush, m.a);
+  LoadMatrix(wave, shape, b, groups, flush, m.b);
   const int results = shape.size * shape.size / 64;
   const auto row_of = [&](int i, int lane) { return MfmaRow(shape.size, i, lane); };
   uint64_t sums_defined[16];
@@ -144,10 +161,7 @@ void Wmma(Wave& wave, const Instruction& instruction) {
   Matrices m;
   for (int matrix = 0; matrix < 2; ++matrix) {
     defined &= SourcesDefined(wave, first[matrix], per_lane / 2);
-    auto& to = matrix == 0 ? m.a : m.b;
-    for (int lane = 0; lane < (repeats ? 16 : 32); ++lane) {
-      for (int i = 0; i < per_lane; ++i) to[lane / 16 * 8 + i][lane % 16] = ElementOf(wave, shape, first[matrix], lane, i, false);
-    }
+    LoadMatrix(wave, shape, first[matrix], repeats ? 1 : 2, false, matrix == 0 ? m.a : m.b);
     for (int i = first[matrix]; repeats && i < first[matrix] + 8; ++i) {
       const uint32_t* words = wave.Vgpr(i);
       if (memcmp(words, words + 16, 16 * sizeof(uint32_t)) != 0) {

@@ -1,5 +1,6 @@
 #include "simulator/program.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "simulator/fault.h"
@@ -31,7 +32,22 @@ const Instruction& Program::At(uint64_t address) {
     Decode(arch_, &words_[address / 4], address, instruction.get());
     slot = std::move(instruction);
   }
-  return *slot;
+  return address == left_out_ ? nothing_ : *slot;
+}
+
+int Program::reached() const {
+  return static_cast<int>(std::count_if(decoded_.begin(), decoded_.end(), [](const auto& slot) { return slot != nullptr; }));
+}
+
+void Program::LeaveOut(int number) {
+  left_out_ = ~uint64_t{0};
+  for (const auto& slot : decoded_) {
+    if (slot == nullptr || number-- != 0) continue;
+    left_out_ = slot->address;
+    nothing_.address = slot->address;
+    nothing_.size = slot->size;
+    nothing_.semantics = FindSemantics("s_nop");
+  }
 }
 
 void Decode(const Arch& arch, const uint32_t* words, uint64_t address, Instruction* instruction) {

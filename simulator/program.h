@@ -40,11 +40,18 @@ class Program {
   // Addresses of instructions are offsets in the image.
   const Instruction& At(uint64_t address);
 
+  // For mutation runs: how many instructions were reached so far, and to leave out one of them, by its number, from now
+  // on; a negative number leaves out none.
+  int reached() const;
+  void LeaveOut(int number);
+
  private:
   const CodeObject object_;
   const Arch arch_;
   std::vector<uint32_t> words_;
   std::vector<std::unique_ptr<Instruction>> decoded_;
+  uint64_t left_out_ = ~uint64_t{0};
+  Instruction nothing_;
 };
 
 }  // namespace simulator

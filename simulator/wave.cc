@@ -251,4 +251,10 @@ void Wave::WaitLgkm(unsigned remaining) {
   Wait(Counter::kScalar, remaining);
 }
 
+void Wave::RequireStoresArrived() const {
+  for (const Outstanding& access : outstanding_[static_cast<int>(Counter::kLds)]) {
+    if (access.count == 0) throw Fault("a barrier is passed while a store to LDS is outstanding");
+  }
+}
+
 }  // namespace simulator

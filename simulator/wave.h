@@ -117,6 +117,8 @@ class Wave {
   void Wait(Counter counter, unsigned remaining);
   // LDS and scalar loads share gfx9's and gfx11's lgkmcnt; scalar loads return in any order.
   void WaitLgkm(unsigned remaining);
+  // Others may read after a barrier only what has arrived before it.
+  void RequireStoresArrived() const;
 
   // --- scratch: words by lane
   std::vector<uint32_t> scratch;

@@ -142,6 +142,15 @@ TEST_F(Faults, WavesRaceInLdsWithoutABarrier) {
   EXPECT_EQ(machine.FaultOf(kLdsRead, 0), "");  // one's own
 }
 
+TEST_F(Faults, AStoreToLdsMustArriveBeforeABarrier) {
+  SetLanes(0);
+  SetLanes(1);
+  machine.Run(kLdsWrite);
+  EXPECT_THAT(machine.FaultOf({0xbf8a0000}), HasSubstr("while a store to LDS is outstanding"));  // s_barrier
+  machine.Run(kWaitLgkm0);
+  EXPECT_EQ(machine.FaultOf({0xbf8a0000}), "");
+}
+
 TEST_F(Faults, AnUnknownEncodingSaysItsBytes) {
   EXPECT_THAT(machine.FaultOf({0xd3ff0000, 0x12345678}), HasSubstr("0xd3ff0000 0x12345678"));
   EXPECT_THAT(machine.FaultOf({0x7e01fe00}), HasSubstr("VOP1 opcode 255"));

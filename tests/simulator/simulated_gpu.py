@@ -29,6 +29,11 @@ def fault():
     return HIP.aotriton_simulator_last_fault().decode()
 
 
+def leave_out(number):
+    """Of the kernel launched last, from now on; negative: nothing. How many of its instructions were reached."""
+    return HIP.aotriton_simulator_leave_out(number)
+
+
 def wave_instructions():
     return HIP.aotriton_simulator_wave_instructions()
 
