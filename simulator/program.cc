@@ -16,6 +16,12 @@ Arch FindArch(const std::string& name) {
 }
 
 Program::Program(CodeObject object) : object_(std::move(object)), arch_(FindArch(object_.arch())) {
+  // Round to nearest, keep subnormals; in every width.
+  constexpr uint32_t kFloatMode = 0xf0;
+  for (const Kernel& kernel : object_.kernels()) {
+    const uint32_t mode = kernel.rsrc1 >> 12 & 0xff;
+    if (mode != kFloatMode) throw Fault(kernel.name, ": float mode ", Hex{mode}, " is not modelled, only ", Hex{kFloatMode});
+  }
   const auto& image = object_.image();
   words_.resize((object_.code_end() + 3) / 4 + 4);
   memcpy(words_.data(), image.data(), object_.code_end());

@@ -2,6 +2,8 @@
 
 import ctypes
 import pathlib
+import re
+import struct
 import subprocess
 
 import pytest
@@ -44,6 +46,17 @@ def test_tool_says_what_is_wrong(tmp_path):
     assert done.returncode == 1 and "lie outside its 1000 bytes" in done.stderr
     done = show(tmp_path, b"no ELF file" * 20)
     assert done.returncode == 1 and "no 64-bit ELF file" in done.stderr
+
+
+def test_a_float_mode_that_flushes_is_refused(tmp_path):
+    code = bytearray(code_of(ARCHS[0]))
+    size = int(re.search(r"(\d+) bytes of arguments", show(tmp_path, bytes(code)).stdout)[1])
+    # The kernel descriptor is aligned to 64 bytes; it has the size of the arguments and, in a word of flags, the mode.
+    at = next(i for i in range(0, len(code), 64)
+              if struct.unpack_from("<I", code, i + 8) == (size,) and struct.unpack_from("<I", code, i + 48)[0] >> 12 & 0xFF == 0xF0)
+    struct.pack_into("<I", code, at + 48, struct.unpack_from("<I", code, at + 48)[0] & ~0x30000)
+    done = show(tmp_path, bytes(code))
+    assert done.returncode == 1 and "float mode 0xc0 is not modelled" in done.stderr
 
 
 def test_a_device_takes_code_of_its_arch_only():
