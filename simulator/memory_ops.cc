@@ -1,6 +1,6 @@
 // Global memory by address, by buffer descriptor, and scratch.
 #include <algorithm>
-#include <map>
+#include <optional>
 #include <string>
 
 #include "simulator/access.h"
@@ -160,7 +160,8 @@ void ScratchAt(Wave& wave, const Instruction& instruction, const uint32_t* offse
   if (access.bytes < 4) throw Fault("short accesses to scratch are not modelled");
   const int words = access.words();
   LoadedRows loaded(wave, access, instruction.destination.index);
-  const StoredRows stored(wave, access, operation == kStore ? instruction.source[1].index : instruction.destination.index);
+  std::optional<StoredRows> stored;
+  if (operation == kStore) stored.emplace(wave, access, instruction.source[1].index);
   for (int lane = 0; lane < wave.lanes; ++lane) {
     if ((wave.exec() >> lane & 1) == 0) continue;
     const uint32_t at = base + (offsets == nullptr ? 0 : offsets[lane]);
@@ -169,12 +170,12 @@ void ScratchAt(Wave& wave, const Instruction& instruction, const uint32_t* offse
     }
     uint32_t values[4];
     bool defined = true;
-    if (operation == kStore) stored.Get(lane, reinterpret_cast<uint8_t*>(values));
+    if (stored) stored->Get(lane, reinterpret_cast<uint8_t*>(values));
     for (int i = 0; i < words; ++i) {
       const size_t index = (at / 4 + static_cast<size_t>(i)) * kRow + static_cast<size_t>(lane);
-      if (operation == kStore) {
+      if (stored) {
         wave.scratch[index] = values[i];
-        wave.scratch_defined[index] = stored.defined() >> lane & 1;
+        wave.scratch_defined[index] = stored->defined() >> lane & 1;
       } else {
         values[i] = wave.scratch[index];
         defined &= wave.scratch_defined[index] != 0;

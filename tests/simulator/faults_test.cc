@@ -74,6 +74,16 @@ TEST_F(Faults, AnEarlierLoadIsBackOnceOnlyTheLaterIsOutstanding) {
   EXPECT_THAT(machine.FaultOf({0x7e0a0306}), HasSubstr("v6"));  // v_mov_b32_e32 v5, v6
 }
 
+TEST_F(Faults, LoadsMayFollowEachOtherIntoOneRegister) {
+  SetLanes(1);
+  machine.Run({0xdc704008, 0x007f0100});  // scratch_store_dword off, v1, off offset:8
+  for (const std::vector<uint32_t>& load : {std::vector<uint32_t>{0xdc504008, 0x027f0000}, {0xdc504008, 0x027f0000}}) {
+    EXPECT_EQ(machine.FaultOf(load), "");  // scratch_load_dword v2, off, off offset:8
+  }
+  machine.Run(kWaitVm1);
+  EXPECT_THAT(machine.FaultOf({0x7e0a0302}), HasSubstr("v2"));  // v_mov_b32_e32 v5, v2
+}
+
 TEST_F(Faults, ScalarLoadsNeedAWaitForAll) {
   machine.Run({0xc0020202, 0x00000000});  // s_load_dword s8, s[4:5], 0x0
   EXPECT_THAT(machine.FaultOf({0xbe890008}), HasSubstr("s8 is read while a load into it is outstanding"));
