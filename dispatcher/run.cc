@@ -45,7 +45,9 @@ Status Carry(const Plan& plan, const StreamPlace& where, void* stream, Goal goal
     for (int a = 0; a < launch.argument_count; ++a) {
       arguments[a] = const_cast<void*>(static_cast<const void*>(&launch.arguments[a].value));
     }
-    if (IsLogged(LogLevel::kCall)) Log(LogLevel::kCall, "launch of ", Describe(launch), "; device ", where.place.device, ", stream ", stream);
+    if (IsLogged(LogLevel::kCall)) {
+      WriteLine(Text("launch of ", Describe(launch), "; device ", where.place.device, ", stream ", stream).c_str());
+    }
     Status status = where.driver->Launch(functions[i], {launch.grid, launch.threads, launch.shared}, arguments, stream);
     if (!status.ok()) return status;
   }
