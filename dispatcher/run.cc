@@ -103,7 +103,10 @@ bool IsUnable(const Status& status) {
 }
 
 Status MakePlan(const AttnBwd& op, Gpu* gpu, Plan* plan) {
-  if (BackendOf(op) == BwdBackend::kFused) return MakeFusedPlan(op, gpu, plan);
+  if (BackendOf(op) == BwdBackend::kFused) {
+    if (op.backend == BwdBackend::kDefault) Log(LogLevel::kCall, "attn_bwd passes over the backend triton_split: it needs a delta, the call has none");
+    return MakeFusedPlan(op, gpu, plan);
+  }
   const Status split = MakeSplitPlan(op, gpu, plan);
   if (split.ok() || op.backend != BwdBackend::kDefault || !IsUnable(split)) return split;
   Log(LogLevel::kProblem, "attn_bwd passes over the backend triton_split: ", split.text());
