@@ -62,7 +62,9 @@ Status Carry(const Plan& plan, const StreamPlace& where, void* stream, Goal goal
       arguments[launch.num_programs_argument] = &grid;
       if (Status status = CutToActive(launch, where, functions[i], &grid); !status.ok()) return status;
     }
-    if (IsLogged(LogLevel::kCall)) Log(LogLevel::kCall, "launch of ", Describe(launch), "; device ", where.place.device, ", stream ", stream);
+    if (IsLogged(LogLevel::kCall)) {
+      WriteLine(Text("launch of ", Describe(launch), "; grid ", grid, "; device ", where.place.device, ", stream ", stream).c_str());
+    }
     Status status = where.driver->Launch(functions[i], {grid, launch.threads, launch.shared}, arguments, stream);
     if (!status.ok()) return status;
   }
@@ -125,7 +127,10 @@ bool IsUnable(const Status& status) {
 }
 
 Status MakePlan(const AttnBwd& op, Gpu* gpu, Plan* plan) {
-  if (BackendOf(op) == BwdBackend::kFused) return MakeFusedPlan(op, gpu, plan);
+  if (BackendOf(op) == BwdBackend::kFused) {
+    if (op.backend == BwdBackend::kDefault) Log(LogLevel::kCall, "attn_bwd passes over the backend triton_split: it needs a delta, the call has none");
+    return MakeFusedPlan(op, gpu, plan);
+  }
   const Status split = MakeSplitPlan(op, gpu, plan);
   if (split.ok() || op.backend != BwdBackend::kDefault || !IsUnable(split)) return split;
   Log(LogLevel::kProblem, "attn_bwd passes over the backend triton_split: ", split.text());
