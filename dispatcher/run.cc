@@ -31,14 +31,14 @@ std::string Describe(const EncodedSoftmax& op) { return "debug_simulate_encoded_
 std::string Describe(const DropoutRng& op) { return "debug_fill_dropout_rng: " + ShapeOf(op.tensor); }
 
 // The code object of a launch, and why it is this one.
-std::string Describe(const Launch& launch) {
+std::string Describe(const Launch& launch, uint32_t grid) {
   const Pack& pack = *launch.pack;
   const Pack::Functional functional = pack.functional(launch.functional);
   const Pack::Choice choice = pack.choice(functional, launch.choice);
   const auto bound = [](uint32_t most) { return most == Pack::kUnbounded ? std::string("any") : Text("up to ", most); };
   return Text(pack.Meta("kernel"), " [", pack.DescribeFunctional(launch.functional), "] [", pack.DescribeConfig(launch.variant),
               "], row ", launch.choice + 1, " of ", functional.choice_count, " of its tuning table: seqlen_q ", bound(choice.max_seqlen_q),
-              ", seqlen_k ", bound(choice.max_seqlen_k), ", fill from ", choice.min_fill, "%; grid ", launch.grid, ", ", launch.threads,
+              ", seqlen_k ", bound(choice.max_seqlen_k), ", fill from ", choice.min_fill, "%; grid ", grid, ", ", launch.threads,
               " threads, ", launch.shared, " bytes shared");
 }
 
@@ -63,7 +63,7 @@ Status Carry(const Plan& plan, const StreamPlace& where, void* stream, Goal goal
       if (Status status = CutToActive(launch, where, functions[i], &grid); !status.ok()) return status;
     }
     if (IsLogged(LogLevel::kCall)) {
-      WriteLine(Text("launch of ", Describe(launch), "; grid ", grid, "; device ", where.place.device, ", stream ", stream).c_str());
+      WriteLine(Text("launch of ", Describe(launch, grid), "; device ", where.place.device, ", stream ", stream).c_str());
     }
     Status status = where.driver->Launch(functions[i], {grid, launch.threads, launch.shared}, arguments, stream);
     if (!status.ok()) return status;
