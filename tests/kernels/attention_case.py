@@ -37,6 +37,7 @@ from tests.kernels.reference import (
     gradients,
     largest,
     rows_of,
+    stored_out_floors,
 )
 
 interpreter_fixes.install()
@@ -254,9 +255,10 @@ def check_backward(case, forward=None):
             continue
         wants.append(gradients(*operands, case.sm_scale, case.window, **inputs))
         floor = gradient_floors(*operands, case.sm_scale, case.window, **inputs)
-        due = [max(a, b or 0.0, 0.0 if want is None else stored * largest(want))
-               for a, b, want in zip(due, floor, wants[-1])]
-        rounding = gradient_roundings(*operands, case.sm_scale, inputs["dropout_p"])
+        of_out = stored_out_floors(*operands, case.sm_scale, case.window, **inputs)
+        due = [max(a, b or 0.0, c, 0.0 if want is None else stored * largest(want))
+               for a, b, c, want in zip(due, floor, of_out, wants[-1])]
+        rounding = gradient_roundings(*operands, case.sm_scale)
         roundings = [max(pair) for pair in zip(roundings, rounding)]
     for way, got in ways.items():
         for j in range(len(got[0])):
