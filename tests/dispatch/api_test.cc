@@ -255,6 +255,18 @@ TEST_F(ApiTest, UnknownArchsAreRefusedWithTheKnownOnes) {
   }
 }
 
+TEST_F(ApiTest, NumbersEveryArch) {
+  const std::pair<const char*, uint64_t> gpus[] = {{"gfx90a", 0x1002090a0000},  {"gfx942:sramecc+", 0x100209420000}, {"gfx950", 0x100209500000},
+                                                   {"gfx1100", 0x100211000000}, {"gfx1201", 0x100212010000}};
+  for (const auto& [arch, number] : gpus) {
+    const hipStream_t stream = fake_hip::AddStream(fake_hip::AddDevice(arch));
+    EXPECT_EQ(aotriton::getGpuFromStream(stream), number) << arch;
+    // All archs of the table are served fully.
+    EXPECT_FALSE(aotriton::isArchExperimentallySupported(stream)) << arch;
+    EXPECT_FALSE(aotriton::isArchTechPreview(stream)) << arch;
+  }
+}
+
 TEST_F(ApiTest, AnswersQuestionsAboutGpus) {
   const int device = fake_hip::AddDevice("gfx90a:sramecc+:xnack-", 110);
   const hipStream_t stream = fake_hip::AddStream(device);
