@@ -32,6 +32,7 @@
 #define aotriton_dropout_mask AOTRITON_INTERNAL_NAME(_dropout_mask)
 #define aotriton_last_error AOTRITON_INTERNAL_NAME(_last_error)
 #define aotriton_version AOTRITON_INTERNAL_NAME(_version)
+#define aotriton_set_images_dir AOTRITON_INTERNAL_NAME(_set_images_dir)
 #define aotriton_gpu_arch AOTRITON_INTERNAL_NAME(_gpu_arch)
 #endif
 
