@@ -98,6 +98,7 @@ class KernelPack {
   int64_t digits_[kAxisCount][kMaxNumbers] = {};  // of our values; -1 if the pack lacks one
   std::vector<HeadDim> head_dims_;     // ascending
   std::vector<Binding> bindings_;      // of each argument of the pack
+  std::vector<int> num_programs_;      // of each functional, the place of this argument in the launch; -1: it has none
   std::vector<int32_t> block_m_;       // of each variant of the pack; 0 where the kernel has no such tiles
   std::vector<int32_t> block_n_;
 };
