@@ -387,9 +387,15 @@ TEST_F(ApiTest, PersistentScheduleRunsWhatFitsAtOnce) {
   ASSERT_EQ(aotriton_attn_fwd(&args, fake_hip::AddStream(device)), 0) << aotriton_last_error();
   EXPECT_EQ(fake_hip::Launches().at(3).grid[0], 80u);
   EXPECT_EQ(fake_hip::Launches().at(3).arguments.at("num_programs").integer(), 80);
+  // The fp16 kernels of the test packs read it in 64 bits.
+  aotriton_attn_fwd_args wide = args;
+  for (aotriton_tensor* t : {&wide.q, &wide.k, &wide.v, &wide.out}) t->dtype = AOTRITON_FLOAT16;
+  ASSERT_EQ(aotriton_attn_fwd(&wide, fake_hip::AddStream(device)), 0) << aotriton_last_error();
+  EXPECT_EQ(fake_hip::Launches().at(4).grid[0], 80u);
+  EXPECT_EQ(fake_hip::Launches().at(4).arguments.at("num_programs").integer(), 80);
   fake_hip::Fail("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", hipErrorInvalidValue, 1);
   EXPECT_EQ(aotriton_attn_fwd(&args, stream_), hipErrorInvalidValue);
-  EXPECT_EQ(fake_hip::Launches().size(), 4u);
+  EXPECT_EQ(fake_hip::Launches().size(), 5u);
 }
 
 TEST_F(ApiTest, V3RefusesByName) {
