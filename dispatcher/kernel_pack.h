@@ -54,11 +54,13 @@ class KernelPack {
   static Status Bind(std::shared_ptr<const Pack> pack, KernelId kernel, const std::string& vendor, const std::string& arch,
                      std::shared_ptr<const KernelPack>* bound);
 
-  // Whether the pack has a functional for exactly this head_dim. Of a kernel without the axis layout.
-  bool Has(const Choice& choice) const;
+  // The functional for exactly this head_dim; -1 if the pack has none. Of a kernel without the axis layout.
+  int64_t FindExact(const Choice& choice) const;
 
   // Appends the kernel's launch to `plan`; none if it has no program.
   Status Add(const Choice& choice, const Extents& extents, const Values& values, Plan* plan) const;
+  // With a functional that was found.
+  Status AddFunctional(uint32_t index, const Extents& extents, const Values& values, Plan* plan) const;
 
  private:
   // What an argument of the pack is bound to, and in which width the kernel reads it.
