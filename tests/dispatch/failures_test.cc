@@ -44,6 +44,11 @@ const Op kOps[] = {
        return aotriton_debug_simulate_encoded_softmax(&mask, 0.5f, reinterpret_cast<uint64_t*>(0xE0000), reinterpret_cast<uint64_t*>(0xE0008),
                                                       0, stream);
      }},
+    {"random numbers", 1,
+     [](hipStream_t stream) {
+       const aotriton_tensor random = support::Tensor(AOTRITON_FLOAT32, {2, 8, 100, 70}, 0xF0000);
+       return aotriton_debug_fill_dropout_rng(&random, 1, 2, stream);
+     }},
 };
 
 int CurrentDevice() {
@@ -95,7 +100,7 @@ TEST(FailuresTest, EveryCallOfTheRuntime) {
   }
   // Of each op: 4 to find and enter the device, 3 for each launch (2 of them load), 1 back; the persistent one
   // also asks how many work groups run at once.
-  EXPECT_EQ(failures, 8 + 9 + 14 + 8 + 8);
+  EXPECT_EQ(failures, 8 + 9 + 14 + 8 + 8 + 8);
 }
 
 TEST(FailuresTest, WithoutThePersistentPackThePlainOneTakesTheCall) {
