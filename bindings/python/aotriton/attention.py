@@ -68,9 +68,11 @@ def attn_fwd(q, k, v, *, out=None, logsumexp=None, encoded_softmax=None, philox_
     if encoded_softmax is not None and not problem.get("dropout_p"):
         raise ValueError("encoded_softmax is the dropout mask; dropout_p is 0")
     call = _Forward(q, k, v, out, logsumexp, philox_seed_output, philox_offset_output, persistent_counter, stream, **problem)
-    call.run(load().aotriton_attn_fwd)
     if encoded_softmax is not None:
+        # Nothing may be enqueued if either is refused, and only the forward can be asked beforehand.
+        call.run(load().aotriton_attn_fwd_prepare)
         call.encode(encoded_softmax)
+    call.run(load().aotriton_attn_fwd)
     return call.out, call.logsumexp
 
 
@@ -156,6 +158,22 @@ def debug_simulate_encoded_softmax(encoded_softmax, *, dropout_p, philox_seed, p
     with on_device(device, handle):
         check(load().aotriton_debug_simulate_encoded_softmax(
             pack("encoded_softmax", encoded_softmax), dropout_p, seed, offset, philox_offset2 % 2**64, handle))
+
+
+def debug_fill_dropout_rng(random, *, philox_seed, philox_offset, stream=None):
+    """Writes the random numbers that decide on attn_fwd's dropout.
+
+    Args:
+      random: (batch or N, num_head_q, max_seqlen_q, max_seqlen_k), any strides: int32, for the words themselves,
+        or float32, for numbers in [0, 1): those greater than dropout_p are kept (aotriton.h: all but one in 2**25).
+      philox_seed, philox_offset: ints: the forward's seed and its offset1 + offset2.
+      stream: as for attn_fwd.
+    """
+    device = same_device(random=random)
+    handle = stream_handle(stream, device)
+    with on_device(device, handle):
+        check(load().aotriton_debug_fill_dropout_rng(
+            pack("random", random), philox_seed % 2**64, philox_offset % 2**64, handle))
 
 
 def dropout_mask(seed, offset, dropout_p, batch, num_head_q, max_seqlen_q, max_seqlen_k):
