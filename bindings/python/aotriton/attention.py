@@ -4,6 +4,7 @@ import ctypes
 
 from aotriton.library import (
     BACKENDS,
+    INVALID_VALUE,
     VARLEN_TYPES,
     WINDOW_TOP_LEFT,
     AotritonError,
@@ -275,7 +276,13 @@ class _Forward(_Call):
         return q.shape[1:3] if self.varlen_type else q.shape[:3]
 
     def encode(self, encoded_softmax):
-        """Fills encoded_softmax with this call's dropout mask."""
+        """Fills encoded_softmax with the dropout mask of this call, which attn_fwd accepts."""
+        q, k, cu_seqlens_q = (self.owners[0][name] for name in ("q", "k", "cu_seqlens_q"))
+        sequences = cu_seqlens_q.shape[0] - 1 if self.varlen_type else q.shape[0]
+        shape = (sequences, q.shape[1], self.max_seqlen_q, self.args.max_seqlen_k or k.shape[2])
+        if tuple(encoded_softmax.shape) != shape:
+            raise AotritonError(INVALID_VALUE, f"encoded_softmax has sizes {tuple(encoded_softmax.shape)}; it must be "
+                                f"{shape}: sequences, num_head_q, max_seqlen_q, max_seqlen_k")
         packed = pack("encoded_softmax", encoded_softmax)
         with on_device(self.device, self.stream):
             check(load().aotriton_debug_simulate_encoded_softmax(

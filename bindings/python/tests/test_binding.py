@@ -163,7 +163,7 @@ def test_everything_else_of_the_forward(fake):
     seed, offset, seed_out, offset_out = (FakeScalar(ptr) for ptr in (0x10, 0x20, 0x30, 0x40))
     numbers = {name: FakeTensor((3,), dtype="torch.int32", ptr=ptr) for ptr, name in enumerate(
         ("cu_seqlens_q", "cu_seqlens_k", "seq_starts_q", "seq_starts_k"), 0x100)}
-    encoded = FakeTensor((2, 8, 5, 7))
+    encoded = FakeTensor((2, 8, 4, 6))
     counter = FakeTensor((1,), dtype="torch.int32", ptr=0x60)
     aotriton.attn_fwd(
         q, k, v, persistent_counter=counter, bias=FakeTensor((2, 8, 5, 7), stride=(0, 0, 7, 1), ptr=0x50),
@@ -179,7 +179,7 @@ def test_everything_else_of_the_forward(fake):
     assert (args.philox_seed, args.philox_offset1, args.philox_offset2) == (0x10, 0x20, 2**64 - 1)
     assert (args.philox_seed_output, args.philox_offset_output, args.persistent_counter) == (0x30, 0x40, 0x60)
     assert (name, p, rest) == ("debug_simulate_encoded_softmax", 0.25, [0x10, 0x20, 2**64 - 1, 0])
-    assert list(packed.sizes) == [2, 8, 5, 7]
+    assert list(packed.sizes) == [2, 8, 4, 6]
 
 
 @pytest.mark.parametrize("refused, asked", [
@@ -190,6 +190,17 @@ def test_with_encoded_softmax_a_refusal_enqueues_nothing(fake, refused, asked):
     with pytest.raises(aotriton.AotritonError, match="it is odd"):
         aotriton.attn_fwd(*_qkv(), encoded_softmax=FakeTensor((2, 8, 5, 7)), **options)
     assert [one[0] for one in fake.calls] == [*asked, refused]
+
+
+def test_encoded_softmax_has_the_sizes_of_the_scores(fake):
+    options = {"dropout_p": 0.25, "philox_seed": FakeScalar(0x10), "philox_offset1": FakeScalar(0x20), **_outputs()}
+    numbers = {name: FakeTensor((4,), dtype="torch.int32") for name in ("cu_seqlens_q", "cu_seqlens_k")}
+    for varlen, shape in (({}, (2, 8, 5, 7)), ({"varlen": "compact", "max_seqlen_q": 4, **numbers}, (3, 8, 4, 7))):
+        aotriton.attn_fwd(*_qkv(), encoded_softmax=FakeTensor(shape), **varlen, **options)
+        fake.calls.clear()
+        with pytest.raises(aotriton.AotritonError, match=re.escape(f"must be {shape}")):
+            aotriton.attn_fwd(*_qkv(), encoded_softmax=FakeTensor((*shape[:3], 8)), **varlen, **options)
+        assert [one[0] for one in fake.calls] == ["attn_fwd_prepare"]
 
 
 def test_random_numbers_of_dropout(fake):
