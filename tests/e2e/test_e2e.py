@@ -2,25 +2,13 @@
 
 import glob
 import os
-import pwd
 import subprocess
 
 import pytest
+from tests.e2e.bazelw import ENVIRONMENT, REPO, bazelw
 
-# The checkout itself, not the runfiles: Bazel links them to it.
-REPO = os.path.dirname(os.path.realpath(os.path.join(os.path.dirname(__file__), "../../bazelw")))
 CONSUMER = os.path.join(os.path.dirname(os.path.realpath(__file__)), "consumer")
 SMOKE = os.path.join(REPO, "e2e/smoke")
-
-ENVIRONMENT = {
-    "HOME": pwd.getpwuid(os.getuid()).pw_dir,
-    **{name: value for name, value in os.environ.items() if name in ("PATH", "BAZELW_CACHE", "LANG")},
-}
-
-
-def bazelw(workspace, *arguments):
-    return subprocess.run([os.path.join(REPO, "bazelw"), *arguments], cwd=workspace, env=ENVIRONMENT,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 @pytest.fixture(scope="module", params=["smoke", "own_kernel", "workspace"])

@@ -155,14 +155,20 @@ def stored_out_floors(q, k, v, do, sm_scale, window=None, *, bias=None, keep=Non
     return abs(sm_scale) * largest(dq), abs(sm_scale) * largest(dk), 0.0, largest(p * delta)
 
 
-def gradient_roundings(q, k, v, do, sm_scale):
+def gradient_roundings(q, k, v, do, sm_scale, dropout_p=0.0):
     """Floors of (dQ, dK, dV, dB) where the plain formula errs nothing at all.
 
     A row of one key has dS = P (dP - Delta) = 0, and the plain formula finds that without an error. A
-    kernel that sums dP and Delta apart keeps their rounding, and what storing it next to 0 costs.
+    kernel that sums dP and Delta apart keeps their rounding, and what storing it next to 0 costs. With
+    dropout_p also that of the stored Out, which is then no copy of a row of V.
     """
-    # A sum of products, one after another, errs by about eps |do| |v|, whatever cancels in it.
-    ds = torch.finfo(torch.float32).eps * (do.double().norm(dim=-1).max() * v.double().norm(dim=-1).max()).item()
+    if not q.numel() or not k.numel():
+        return 0.0, 0.0, 0.0, 0.0
+    # dP and Delta each err by about half an eps of |do| |v|, whatever cancels in them; the roundings of Out
+    # are independent of each other.
+    eps = torch.finfo(torch.float32).eps
+    eps += torch.finfo(q.dtype).eps / 2 / math.sqrt(v.shape[3]) if dropout_p else 0.0
+    ds = eps * (do.double().norm(dim=-1).max() * v.double().norm(dim=-1).max()).item() / max(1 - dropout_p, 1e-3)
     ds += 2.0**-24 if q.dtype == torch.float16 else 0.0
     rows_of_key = q.shape[2] * (q.shape[1] // k.shape[1])
     return (abs(sm_scale) * largest(k) * ds * math.sqrt(k.shape[2]),
