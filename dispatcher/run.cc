@@ -12,12 +12,9 @@ namespace aotriton::dispatcher {
 namespace {
 
 // Of a persistent kernel: no more work groups than run at once.
-Status CutToActive(const Launch& launch, const StreamPlace& where, void* function, uint32_t* grid) {
-  uint32_t count = 0;  // on one multiprocessor
-  Status status = where.driver->ActiveWorkGroups(function, launch.threads, launch.shared, &count);
-  const uint64_t active = uint64_t{count} * static_cast<uint32_t>(where.gpu->info().multiprocessors);
-  if (active > 0 && active < *grid) *grid = static_cast<uint32_t>(active);
-  return status;
+uint32_t CutToActive(uint32_t grid, const Function& function, const StreamPlace& where) {
+  const uint64_t active = uint64_t{function.active_work_groups} * static_cast<uint32_t>(where.gpu->info().multiprocessors);
+  return active > 0 && active < grid ? static_cast<uint32_t>(active) : grid;
 }
 
 std::string Describe(const Attention& op) {
@@ -46,7 +43,7 @@ Status Carry(const Plan& plan, const StreamPlace& where, void* stream, Goal goal
   CurrentPlace current(where.driver);
   if (Status status = current.Enter(where.place); !status.ok()) return status;
   // Everything is loaded before the first launch: a call that fails has written nothing.
-  void* functions[Plan::kMaxLaunches];
+  Function functions[Plan::kMaxLaunches];
   for (int i = 0; i < plan.launch_count; ++i) {
     Status status = LoadFunction(where.driver, where.place, plan.launches[i], &functions[i]);
     if (!status.ok()) return status;
@@ -60,14 +57,13 @@ Status Carry(const Plan& plan, const StreamPlace& where, void* stream, Goal goal
     uint32_t grid = launch.grid;
     int64_t num_programs = 0;  // the kernel reads it in 32 bits or in 64
     if (launch.num_programs_argument >= 0) {
-      if (Status status = CutToActive(launch, where, functions[i], &grid); !status.ok()) return status;
-      num_programs = grid;
+      num_programs = grid = CutToActive(grid, functions[i], where);
       arguments[launch.num_programs_argument] = &num_programs;
     }
     if (IsLogged(LogLevel::kCall)) {
       WriteLine(Text("launch of ", Describe(launch, grid), "; device ", where.place.device, ", stream ", stream).c_str());
     }
-    Status status = where.driver->Launch(functions[i], {grid, launch.threads, launch.shared}, arguments, stream);
+    Status status = where.driver->Launch(functions[i].handle, {grid, launch.threads, launch.shared}, arguments, stream);
     if (!status.ok()) return status;
   }
   return current.Leave();

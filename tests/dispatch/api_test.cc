@@ -393,9 +393,15 @@ TEST_F(ApiTest, PersistentScheduleRunsWhatFitsAtOnce) {
   ASSERT_EQ(aotriton_attn_fwd(&wide, fake_hip::AddStream(device)), 0) << aotriton_last_error();
   EXPECT_EQ(fake_hip::Launches().at(4).grid[0], 80u);
   EXPECT_EQ(fake_hip::Launches().at(4).arguments.at("num_programs").integer(), 80);
+  // How many fit is asked once, with the load; a failure of it is not remembered.
+  const hipStream_t fresh = fake_hip::AddStream(fake_hip::AddDevice("gfx942", 20));
   fake_hip::Fail("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", hipErrorInvalidValue, 1);
-  EXPECT_EQ(aotriton_attn_fwd(&args, stream_), hipErrorInvalidValue);
-  EXPECT_EQ(fake_hip::Launches().size(), 5u);
+  EXPECT_EQ(aotriton_attn_fwd_prepare(&args, fresh), hipErrorInvalidValue);
+  EXPECT_EQ(aotriton_attn_fwd_prepare(&args, fresh), 0) << aotriton_last_error();
+  const int asked = fake_hip::Calls("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor");
+  EXPECT_EQ(aotriton_attn_fwd(&args, fresh), 0) << aotriton_last_error();
+  EXPECT_EQ(fake_hip::Calls("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor"), asked);
+  EXPECT_EQ(fake_hip::Launches().size(), 6u);
 }
 
 TEST_F(ApiTest, V3RefusesByName) {
