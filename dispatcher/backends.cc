@@ -53,7 +53,8 @@ bool WantsPersistent(const AttnFwd& op) {
 
 Status PlanAttnFwd(const AttnFwd& op, const KernelPack& attn_fwd, const KernelPack* persistent, Plan* plan) {
   Choice choice = ChoiceOf(op);
-  if (persistent != nullptr && persistent->Has(choice)) return persistent->Add(choice, ExtentsOf(op), Values(op), plan);
+  const int64_t functional = persistent != nullptr ? persistent->FindExact(choice) : -1;
+  if (functional >= 0) return persistent->AddFunctional(static_cast<uint32_t>(functional), ExtentsOf(op), Values(op), plan);
   choice.is_aligned = AreAligned({&op.q, &op.k, &op.v, &op.out}) && IsScoresAligned(op.bias);
   return attn_fwd.Add(choice, ExtentsOf(op), Values(op), plan);
 }

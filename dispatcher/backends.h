@@ -18,7 +18,8 @@ namespace aotriton::dispatcher {
 // dropout, and keeps the promises of the layout "aligned".
 bool WantsPersistent(const AttnFwd& op);
 
-// `persistent` is null if the call does not want it; a dtype or head_dim that it lacks is served by attn_fwd.
+// `persistent` is null if the call does not want it or there is no pack of it; a dtype or head_dim that it
+// lacks is served by attn_fwd.
 Status PlanAttnFwd(const AttnFwd& op, const KernelPack& attn_fwd, const KernelPack* persistent, Plan* plan);
 
 Status PlanEncodedSoftmax(const EncodedSoftmax& op, const KernelPack& kernel, Plan* plan);

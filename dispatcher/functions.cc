@@ -18,12 +18,12 @@ using Key = std::tuple<const Pack*, uint32_t /*blob*/, uint32_t /*offset*/, cons
 
 struct Loaded {
   Bytes code;  // HIP reads the image after the module is loaded
-  void* function = nullptr;
+  Function function;
 };
 
 class Functions {
  public:
-  bool Find(const Place& place, const Key& key, void** function) const {
+  bool Find(const Place& place, const Key& key, Function* function) const {
     const std::shared_lock<std::shared_mutex> lock(mutex_);
     const auto found = loaded_.find({place, key});
     if (found == loaded_.end()) return false;
@@ -46,7 +46,7 @@ class Functions {
 
 }  // namespace
 
-Status LoadFunction(Driver* driver, const Place& place, const Launch& launch, void** function) {
+Status LoadFunction(Driver* driver, const Place& place, const Launch& launch, Function* function) {
   static auto* const functions = new Functions;  // never destroyed: the GPU runtime may be gone by then
   const Pack::Functional functional = launch.pack->functional(launch.functional);
   const Pack::Variant variant = launch.pack->variant(launch.variant);
@@ -63,7 +63,12 @@ Status LoadFunction(Driver* driver, const Place& place, const Launch& launch, vo
   };
   void* module = nullptr;
   if (Status status = driver->LoadModule(loaded.code.data.get(), &module); !status.ok()) return in_pack(status);
-  if (Status status = driver->GetFunction(module, variant.symbol, variant.shared, &loaded.function); !status.ok()) {
+  Function& made = loaded.function;
+  Status status = driver->GetFunction(module, variant.symbol, variant.shared, &made.handle);
+  if (status.ok() && launch.num_programs_argument >= 0) {
+    status = driver->ActiveWorkGroups(made.handle, launch.threads, launch.shared, &made.active_work_groups);
+  }
+  if (!status.ok()) {
     driver->UnloadModule(module);
     return in_pack(status);
   }

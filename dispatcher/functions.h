@@ -8,9 +8,15 @@
 
 namespace aotriton::dispatcher {
 
+struct Function {
+  void* handle = nullptr;
+  // How many work groups run at once on one multiprocessor; asked of persistent kernels only.
+  uint32_t active_work_groups = 0;
+};
+
 // The function of `launch` in the current place, which must be `place`. The first call for a
 // code object loads it; later ones only look it up. A failure is not remembered.
-Status LoadFunction(Driver* driver, const Place& place, const Launch& launch, void** function);
+Status LoadFunction(Driver* driver, const Place& place, const Launch& launch, Function* function);
 
 }  // namespace aotriton::dispatcher
 

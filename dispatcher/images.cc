@@ -99,8 +99,9 @@ Status FindPack(const std::string& vendor, const std::vector<std::string>& targe
       if (is_in(images)) return Status();
     }
   }
-  return Status(kFileNotFound, Text("there is no pack of ", kernel, " for this GPU, ", targets[0], ": tried ", tried,
-                                    ". Install aotriton.images/", vendor, "-", targets[0],
+  std::string folders;
+  for (const std::string& target : targets) folders += (folders.empty() ? "aotriton.images/" : " or ") + vendor + "-" + target;
+  return Status(kFileNotFound, Text("there is no pack of ", kernel, " for this GPU, ", targets[0], ": tried ", tried, ". Install ", folders,
                                     " beside the library, or set AOTRITON_IMAGES_DIR to the aotriton.images that has it"));
 }
 

@@ -148,9 +148,14 @@ Status KernelPack::BindArguments() {
     bindings_.push_back(binding);
   }
   for (uint32_t i = 0; i < pack_->functional_count(); ++i) {
-    const uint32_t count = pack_->functional(i).argument_count;
+    const Pack::Functional functional = pack_->functional(i);
+    const uint32_t count = functional.argument_count;
     if (count > Launch::kMaxArguments) {
       return Foreign(Text("functional ", i, " has ", count, " arguments, the limit is ", Launch::kMaxArguments));
+    }
+    num_programs_.push_back(-1);
+    for (uint32_t a = 0; a < count; ++a) {
+      if (bindings_[functional.first_argument + a].value == kNumPrograms) num_programs_.back() = static_cast<int>(a);
     }
   }
   return Status();
@@ -237,11 +242,11 @@ Status KernelPack::Select(const Choice& choice, uint32_t* functional) const {
                                 ", nor one of layout any; build it with one of them"));
 }
 
-bool KernelPack::Has(const Choice& choice) const {
+int64_t KernelPack::FindExact(const Choice& choice) const {
   for (const HeadDim& candidate : head_dims_) {
-    if (candidate.tile == choice.head_dim_qk && candidate.tile == choice.head_dim_vo) return Find(choice, candidate.digit, true) >= 0;
+    if (candidate.tile == choice.head_dim_qk && candidate.tile == choice.head_dim_vo) return Find(choice, candidate.digit, true);
   }
-  return false;
+  return -1;
 }
 
 int64_t KernelPack::ProgramsOfASequence(uint32_t variant, const Extents& extents) const {
@@ -264,12 +269,16 @@ int64_t KernelPack::Tune(const Pack::Functional& functional, const Extents& exte
 }
 
 Status KernelPack::Add(const Choice& choice, const Extents& extents, const Values& values, Plan* plan) const {
-  Launch& launch = plan->launches[plan->launch_count];
-  if (Status status = Select(choice, &launch.functional); !status.ok()) return status;
+  uint32_t functional = 0;
+  if (Status status = Select(choice, &functional); !status.ok()) return status;
+  return AddFunctional(functional, extents, values, plan);
+}
 
-  const Pack::Functional functional = pack_->functional(launch.functional);
+Status KernelPack::AddFunctional(uint32_t index, const Extents& extents, const Values& values, Plan* plan) const {
+  const Pack::Functional functional = pack_->functional(index);
+  Launch& launch = plan->launches[plan->launch_count];
   launch.pack = pack_.get();
-  launch.num_programs_argument = -1;
+  launch.functional = index;
   const int64_t programs = Tune(functional, extents, plan->multiprocessors, &launch);
   const Pack::Variant variant = pack_->variant(launch.variant);
   launch.threads = variant.threads;
@@ -282,12 +291,12 @@ Status KernelPack::Add(const Choice& choice, const Extents& extents, const Value
   }
   launch.grid = static_cast<uint32_t>(programs * extents.sequences);
 
+  launch.num_programs_argument = num_programs_[index];
   launch.argument_count = static_cast<int>(functional.argument_count);
   for (int i = 0; i < launch.argument_count; ++i) {
     const Binding binding = bindings_[functional.first_argument + i];
     Argument& argument = launch.arguments[i];
     argument.name = kKnownArguments[binding.value].name;
-    if (binding.value == kNumPrograms) launch.num_programs_argument = i;
     // On a little-endian host the first bytes of the widest are the value of each type.
     argument.value.i64 = values.bits(binding.value);
     if (binding.type == Type::kI32 && argument.value.i32 != argument.value.i64) {

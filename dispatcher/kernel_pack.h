@@ -54,11 +54,13 @@ class KernelPack {
   static Status Bind(std::shared_ptr<const Pack> pack, KernelId kernel, const std::string& vendor, const std::string& arch,
                      std::shared_ptr<const KernelPack>* bound);
 
-  // Whether the pack has a functional for exactly this head_dim. Of a kernel without the axis layout.
-  bool Has(const Choice& choice) const;
+  // The functional for exactly this head_dim; -1 if the pack has none. Of a kernel without the axis layout.
+  int64_t FindExact(const Choice& choice) const;
 
   // Appends the kernel's launch to `plan`; none if it has no program.
   Status Add(const Choice& choice, const Extents& extents, const Values& values, Plan* plan) const;
+  // With a functional that was found.
+  Status AddFunctional(uint32_t index, const Extents& extents, const Values& values, Plan* plan) const;
 
  private:
   // What an argument of the pack is bound to, and in which width the kernel reads it.
@@ -98,6 +100,7 @@ class KernelPack {
   int64_t digits_[kAxisCount][kMaxNumbers] = {};  // of our values; -1 if the pack lacks one
   std::vector<HeadDim> head_dims_;     // ascending
   std::vector<Binding> bindings_;      // of each argument of the pack
+  std::vector<int> num_programs_;      // of each functional, the place of this argument in the launch; -1: it has none
   std::vector<int32_t> block_m_;       // of each variant of the pack; 0 where the kernel has no such tiles
   std::vector<int32_t> block_n_;
 };

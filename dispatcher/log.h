@@ -7,7 +7,7 @@
 namespace aotriton::dispatcher {
 
 enum class LogLevel : int {
-  kProblem = 1,  // refusals, backends that are passed over
+  kProblem = 1,  // refusals, what is passed over
   kOnce = 2,     // what happens once: driver, GPU, pack, module
   kCall = 3,     // every call, why its code objects were chosen, and its launches
 };

@@ -116,7 +116,9 @@ std::string Pack::ReadIndex() {
   }
   std::string problem = ReadAt(0, header, sizeof(header));
   if (!problem.empty()) return problem;
-  if (memcmp(header, kMagic, 7) != 0) return Text("is not a pack: it does not start with ", kMagic);
+  if (memcmp(header, kMagic, 7) != 0 || header[7] < '0' || header[7] > '9') {
+    return Text("is not a pack: it does not start with ", kMagic);
+  }
   if (header[7] != kMagic[7]) {
     const std::string found(reinterpret_cast<const char*>(header), 8);
     return Text("has format ", found, "; this library, version " AOTRITON_RELEASE ", reads ", kMagic);

@@ -12,12 +12,9 @@ namespace aotriton::dispatcher {
 namespace {
 
 // Of a persistent kernel: no more work groups than run at once.
-Status CutToActive(const Launch& launch, const StreamPlace& where, void* function, uint32_t* grid) {
-  uint32_t count = 0;  // on one multiprocessor
-  Status status = where.driver->ActiveWorkGroups(function, launch.threads, launch.shared, &count);
-  const uint64_t active = uint64_t{count} * static_cast<uint32_t>(where.gpu->info().multiprocessors);
-  if (active > 0 && active < *grid) *grid = static_cast<uint32_t>(active);
-  return status;
+uint32_t CutToActive(uint32_t grid, const Function& function, const StreamPlace& where) {
+  const uint64_t active = uint64_t{function.active_work_groups} * static_cast<uint32_t>(where.gpu->info().multiprocessors);
+  return active > 0 && active < grid ? static_cast<uint32_t>(active) : grid;
 }
 
 std::string Describe(const Attention& op) {
@@ -31,14 +28,14 @@ std::string Describe(const EncodedSoftmax& op) { return "debug_simulate_encoded_
 std::string Describe(const DropoutRng& op) { return "debug_fill_dropout_rng: " + ShapeOf(op.tensor); }
 
 // The code object of a launch, and why it is this one.
-std::string Describe(const Launch& launch) {
+std::string Describe(const Launch& launch, uint32_t grid) {
   const Pack& pack = *launch.pack;
   const Pack::Functional functional = pack.functional(launch.functional);
   const Pack::Choice choice = pack.choice(functional, launch.choice);
   const auto bound = [](uint32_t most) { return most == Pack::kUnbounded ? std::string("any") : Text("up to ", most); };
   return Text(pack.Meta("kernel"), " [", pack.DescribeFunctional(launch.functional), "] [", pack.DescribeConfig(launch.variant),
               "], row ", launch.choice + 1, " of ", functional.choice_count, " of its tuning table: seqlen_q ", bound(choice.max_seqlen_q),
-              ", seqlen_k ", bound(choice.max_seqlen_k), ", fill from ", choice.min_fill, "%; grid ", launch.grid, ", ", launch.threads,
+              ", seqlen_k ", bound(choice.max_seqlen_k), ", fill from ", choice.min_fill, "%; grid ", grid, ", ", launch.threads,
               " threads, ", launch.shared, " bytes shared");
 }
 
@@ -46,7 +43,7 @@ Status Carry(const Plan& plan, const StreamPlace& where, void* stream, Goal goal
   CurrentPlace current(where.driver);
   if (Status status = current.Enter(where.place); !status.ok()) return status;
   // Everything is loaded before the first launch: a call that fails has written nothing.
-  void* functions[Plan::kMaxLaunches];
+  Function functions[Plan::kMaxLaunches];
   for (int i = 0; i < plan.launch_count; ++i) {
     Status status = LoadFunction(where.driver, where.place, plan.launches[i], &functions[i]);
     if (!status.ok()) return status;
@@ -58,12 +55,15 @@ Status Carry(const Plan& plan, const StreamPlace& where, void* stream, Goal goal
       arguments[a] = const_cast<void*>(static_cast<const void*>(&launch.arguments[a].value));
     }
     uint32_t grid = launch.grid;
+    int64_t num_programs = 0;  // the kernel reads it in 32 bits or in 64
     if (launch.num_programs_argument >= 0) {
-      arguments[launch.num_programs_argument] = &grid;
-      if (Status status = CutToActive(launch, where, functions[i], &grid); !status.ok()) return status;
+      num_programs = grid = CutToActive(grid, functions[i], where);
+      arguments[launch.num_programs_argument] = &num_programs;
     }
-    if (IsLogged(LogLevel::kCall)) Log(LogLevel::kCall, "launch of ", Describe(launch), "; device ", where.place.device, ", stream ", stream);
-    Status status = where.driver->Launch(functions[i], {grid, launch.threads, launch.shared}, arguments, stream);
+    if (IsLogged(LogLevel::kCall)) {
+      WriteLine(Text("launch of ", Describe(launch, grid), "; device ", where.place.device, ", stream ", stream).c_str());
+    }
+    Status status = where.driver->Launch(functions[i].handle, {grid, launch.threads, launch.shared}, arguments, stream);
     if (!status.ok()) return status;
   }
   return current.Leave();
@@ -74,7 +74,13 @@ Status MakePlan(const AttnFwd& op, Gpu* gpu, Plan* plan) {
   const KernelPack *forward = nullptr, *persistent = nullptr, *mask = nullptr;
   const bool has_mask = op.encoded_softmax.data != nullptr;
   Status status = gpu->Find(kAttnFwd, &forward);
-  if (status.ok() && WantsPersistent(op)) status = gpu->Find(kAttnFwdPersistent, &persistent);
+  if (status.ok() && WantsPersistent(op)) {
+    status = gpu->Find(kAttnFwdPersistent, &persistent);
+    if (status.code() == kFileNotFound) {  // a build of few kernels; the plain one gives the same bits
+      Log(LogLevel::kProblem, "attn_fwd passes over the persistent schedule: ", status.text());
+      status = Status();
+    }
+  }
   if (status.ok() && has_mask) status = gpu->Find(kDebugSimulateEncodedSoftmax, &mask);
   if (status.ok()) status = PlanAttnFwd(op, *forward, persistent, plan);
   if (status.ok() && has_mask) status = PlanEncodedSoftmax({op.encoded_softmax, op.dropout}, *mask, plan);
@@ -125,7 +131,10 @@ bool IsUnable(const Status& status) {
 }
 
 Status MakePlan(const AttnBwd& op, Gpu* gpu, Plan* plan) {
-  if (BackendOf(op) == BwdBackend::kFused) return MakeFusedPlan(op, gpu, plan);
+  if (BackendOf(op) == BwdBackend::kFused) {
+    if (op.backend == BwdBackend::kDefault) Log(LogLevel::kCall, "attn_bwd passes over the backend triton_split: it needs a delta, the call has none");
+    return MakeFusedPlan(op, gpu, plan);
+  }
   const Status split = MakeSplitPlan(op, gpu, plan);
   if (split.ok() || op.backend != BwdBackend::kDefault || !IsUnable(split)) return split;
   Log(LogLevel::kProblem, "attn_bwd passes over the backend triton_split: ", split.text());

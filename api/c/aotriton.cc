@@ -1,6 +1,5 @@
 #include "aotriton/aotriton.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
@@ -32,10 +31,10 @@ Tensor Optional(const aotriton_tensor& t) { return t.data != nullptr ? ToTensor(
 
 Scalar ToScalar(const uint64_t* number) { return {const_cast<uint64_t*>(number), kUInt64}; }
 
-// A copy of the caller's struct in the length that this library knows: later fields were only ever
-// appended. `first_size` is that of the first release.
+// The caller's struct in the length that this library knows: later fields were only ever appended.
+// `first_size` is that of the first release; `room` holds a shorter struct, filled up with zeros.
 template <typename Args>
-Status Copy(const Args* caller, const char* name, size_t first_size, Args* args) {
+Status Complete(const Args* caller, const char* name, size_t first_size, Args* room, const Args** args) {
   if (caller == nullptr) return Status(kInvalidValue, "args is null");
   if (caller->struct_size < first_size) {
     return Status(kInvalidValue, Text("args->struct_size is ", caller->struct_size, "; it must be sizeof(", name, "), ", sizeof(Args),
@@ -49,8 +48,11 @@ Status Copy(const Args* caller, const char* name, size_t first_size, Args* args)
                                         sizeof(Args), ". Use a newer library"));
     }
   }
-  *args = {};
-  memcpy(args, caller, std::min<size_t>(caller->struct_size, sizeof(Args)));
+  *args = caller;
+  if (caller->struct_size >= sizeof(Args)) return Status();
+  *room = {};
+  memcpy(room, caller, caller->struct_size);
+  *args = room;
   return Status();
 }
 
@@ -90,26 +92,28 @@ void ReadCommon(const Args& args, Attention* op) {
 
 Status Read(const aotriton_attn_fwd_args* caller, AttnFwd* op) {
   constexpr size_t kFirstSize = offsetof(aotriton_attn_fwd_args, window_right) + sizeof(int32_t);
-  aotriton_attn_fwd_args args;
-  if (Status status = Copy(caller, "aotriton_attn_fwd_args", kFirstSize, &args); !status.ok()) return status;
-  ReadCommon(args, op);
-  op->dropout.seed_output = ToScalar(args.philox_seed_output);
-  op->dropout.offset_output = ToScalar(args.philox_offset_output);
-  op->persistent_counter = {args.persistent_counter, kInt32};
+  aotriton_attn_fwd_args room;
+  const aotriton_attn_fwd_args* args = nullptr;
+  if (Status status = Complete(caller, "aotriton_attn_fwd_args", kFirstSize, &room, &args); !status.ok()) return status;
+  ReadCommon(*args, op);
+  op->dropout.seed_output = ToScalar(args->philox_seed_output);
+  op->dropout.offset_output = ToScalar(args->philox_offset_output);
+  op->persistent_counter = {args->persistent_counter, kInt32};
   return Status();
 }
 
 Status Read(const aotriton_attn_bwd_args* caller, AttnBwd* op) {
-  aotriton_attn_bwd_args args;
-  if (Status status = Copy(caller, "aotriton_attn_bwd_args", sizeof(args), &args); !status.ok()) return status;
-  ReadCommon(args, op);
-  op->dout = ToTensor(args.dout);
-  op->dq = ToTensor(args.dq);
-  op->dk = ToTensor(args.dk);
-  op->dv = ToTensor(args.dv);
-  op->dbias = Optional(args.dbias);
-  op->delta = Optional(args.delta);
-  op->backend = static_cast<BwdBackend>(args.backend);
+  aotriton_attn_bwd_args room;
+  const aotriton_attn_bwd_args* args = nullptr;
+  if (Status status = Complete(caller, "aotriton_attn_bwd_args", sizeof(room), &room, &args); !status.ok()) return status;
+  ReadCommon(*args, op);
+  op->dout = ToTensor(args->dout);
+  op->dq = ToTensor(args->dq);
+  op->dk = ToTensor(args->dk);
+  op->dv = ToTensor(args->dv);
+  op->dbias = Optional(args->dbias);
+  op->delta = Optional(args->delta);
+  op->backend = static_cast<BwdBackend>(args->backend);
   return Status();
 }
 

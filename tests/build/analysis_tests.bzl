@@ -113,6 +113,17 @@ def _signature_test_impl(ctx):
 
 signature_test = unittest.make(_signature_test_impl)
 
+def _config_bounds_test_impl(ctx):
+    env = unittest.begin(ctx)
+    plain = json.decode(json.encode(config({"BLOCK": 64})))
+    asserts.equals(env, None, plain["max_seqlen_q"])
+    asserts.false(env, "max_seqlen_k" in plain or "min_fill" in plain)
+    bounded = json.decode(json.encode(config({"BLOCK": 64}, max_seqlen_q = 64, max_seqlen_k = 128, min_fill = 50)))
+    asserts.equals(env, [64, 128, 50], [bounded[name] for name in ("max_seqlen_q", "max_seqlen_k", "min_fill")])
+    return unittest.end(env)
+
+config_bounds_test = unittest.make(_config_bounds_test_impl)
+
 def analysis_tests(name):
     """Declares the tests of this file and the suite `name`."""
     functional = "//kernels/flash:attn_fwd.bf16.d128.causal"
@@ -125,6 +136,7 @@ def analysis_tests(name):
     fat_tree_test(name = "fat_tree_test", target_under_test = "//:images")
     functionals_test(name = "functionals_test")
     signature_test(name = "signature_test")
+    config_bounds_test(name = "config_bounds_test")
     native.test_suite(
         name = name,
         tests = [
@@ -136,5 +148,6 @@ def analysis_tests(name):
             "fat_tree_test",
             "functionals_test",
             "signature_test",
+            "config_bounds_test",
         ],
     )

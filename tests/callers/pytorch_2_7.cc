@@ -26,7 +26,8 @@ TEST_F(PyTorch27, FlashWithACounter) {
               hipSuccess) << aotriton_last_error();
   }
   EXPECT_EQ(fake_hip::Launches().at(0).id, "bf16.64.0.aligned.0.0.m64");
-  EXPECT_EQ(fake_hip::Launches().at(1).id, "bf16.64.1.aligned.0.0.m64");
+  EXPECT_EQ(fake_hip::Launches().at(1).symbol, "attn_fwd_persistent");
+  EXPECT_EQ(fake_hip::Launches().at(1).arguments.at("persistent_counter").pointer(), reinterpret_cast<void*>(0xE1000));
   ExpectBase(kBaseTwo);
 }
 

@@ -255,6 +255,18 @@ TEST_F(ApiTest, UnknownArchsAreRefusedWithTheKnownOnes) {
   }
 }
 
+TEST_F(ApiTest, NumbersEveryArch) {
+  const std::pair<const char*, uint64_t> gpus[] = {{"gfx90a", 0x1002090a0000},  {"gfx942:sramecc+", 0x100209420000}, {"gfx950", 0x100209500000},
+                                                   {"gfx1100", 0x100211000000}, {"gfx1201", 0x100212010000}};
+  for (const auto& [arch, number] : gpus) {
+    const hipStream_t stream = fake_hip::AddStream(fake_hip::AddDevice(arch));
+    EXPECT_EQ(aotriton::getGpuFromStream(stream), number) << arch;
+    // All archs of the table are served fully.
+    EXPECT_FALSE(aotriton::isArchExperimentallySupported(stream)) << arch;
+    EXPECT_FALSE(aotriton::isArchTechPreview(stream)) << arch;
+  }
+}
+
 TEST_F(ApiTest, AnswersQuestionsAboutGpus) {
   const int device = fake_hip::AddDevice("gfx90a:sramecc+:xnack-", 110);
   const hipStream_t stream = fake_hip::AddStream(device);
@@ -375,9 +387,21 @@ TEST_F(ApiTest, PersistentScheduleRunsWhatFitsAtOnce) {
   ASSERT_EQ(aotriton_attn_fwd(&args, fake_hip::AddStream(device)), 0) << aotriton_last_error();
   EXPECT_EQ(fake_hip::Launches().at(3).grid[0], 80u);
   EXPECT_EQ(fake_hip::Launches().at(3).arguments.at("num_programs").integer(), 80);
+  // The fp16 kernels of the test packs read it in 64 bits.
+  aotriton_attn_fwd_args wide = args;
+  for (aotriton_tensor* t : {&wide.q, &wide.k, &wide.v, &wide.out}) t->dtype = AOTRITON_FLOAT16;
+  ASSERT_EQ(aotriton_attn_fwd(&wide, fake_hip::AddStream(device)), 0) << aotriton_last_error();
+  EXPECT_EQ(fake_hip::Launches().at(4).grid[0], 80u);
+  EXPECT_EQ(fake_hip::Launches().at(4).arguments.at("num_programs").integer(), 80);
+  // How many fit is asked once, with the load; a failure of it is not remembered.
+  const hipStream_t fresh = fake_hip::AddStream(fake_hip::AddDevice("gfx942", 20));
   fake_hip::Fail("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", hipErrorInvalidValue, 1);
-  EXPECT_EQ(aotriton_attn_fwd(&args, stream_), hipErrorInvalidValue);
-  EXPECT_EQ(fake_hip::Launches().size(), 4u);
+  EXPECT_EQ(aotriton_attn_fwd_prepare(&args, fresh), hipErrorInvalidValue);
+  EXPECT_EQ(aotriton_attn_fwd_prepare(&args, fresh), 0) << aotriton_last_error();
+  const int asked = fake_hip::Calls("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor");
+  EXPECT_EQ(aotriton_attn_fwd(&args, fresh), 0) << aotriton_last_error();
+  EXPECT_EQ(fake_hip::Calls("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor"), asked);
+  EXPECT_EQ(fake_hip::Launches().size(), 6u);
 }
 
 TEST_F(ApiTest, V3RefusesByName) {

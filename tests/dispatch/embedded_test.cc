@@ -29,6 +29,8 @@ TEST(EmbeddedTest, PacksAreFoundWithoutFiles) {
   EXPECT_EQ(aotriton_attn_bwd(&backward, fake_hip::AddStream(fake_hip::AddDevice("gfx942"))), hipErrorFileNotFound);
 }
 
+TEST(EmbeddedTest, ClaimsWhatTheBuildSays) { EXPECT_STREQ(aotriton_version(), CLAIM); }
+
 TEST(EmbeddedTest, AFolderThatIsNamedTakesTheirPlace) {
   const support::Images images;
   EXPECT_EQ(Call("gfx942"), hipErrorFileNotFound);

@@ -29,6 +29,13 @@ const Op kOps[] = {
        const aotriton_attn_fwd_args args = support::Call();
        return aotriton_attn_fwd(&args, stream);
      }},
+    {"persistent", 1,
+     [](hipStream_t stream) {
+       aotriton_attn_fwd_args args = support::Call();
+       args.is_windowed = 1;
+       args.persistent_counter = reinterpret_cast<int32_t*>(0xF0000);
+       return aotriton_attn_fwd(&args, stream);
+     }},
     {"split", 3, [](hipStream_t stream) { return Backward(AOTRITON_BWD_SPLIT, stream); }},
     {"fused", 1, [](hipStream_t stream) { return Backward(AOTRITON_BWD_FUSED, stream); }},
     {"mask", 1,
@@ -36,6 +43,11 @@ const Op kOps[] = {
        const aotriton_tensor mask = support::Tensor(AOTRITON_FLOAT32, {2, 8, 100, 70}, 0xF0000);
        return aotriton_debug_simulate_encoded_softmax(&mask, 0.5f, reinterpret_cast<uint64_t*>(0xE0000), reinterpret_cast<uint64_t*>(0xE0008),
                                                       0, stream);
+     }},
+    {"random numbers", 1,
+     [](hipStream_t stream) {
+       const aotriton_tensor random = support::Tensor(AOTRITON_FLOAT32, {2, 8, 100, 70}, 0xF0000);
+       return aotriton_debug_fill_dropout_rng(&random, 1, 2, stream);
      }},
 };
 
@@ -86,8 +98,30 @@ TEST(FailuresTest, EveryCallOfTheRuntime) {
       EXPECT_TRUE(fake_hip::Loads().empty());
     }
   }
-  // Of each op: 4 to find and enter the device, 3 for each launch (2 of them load), 1 back.
-  EXPECT_EQ(failures, 8 + 14 + 8 + 8);
+  // Of each op: 4 to find and enter the device, 3 for each launch (2 of them load), 1 back; the persistent one
+  // also asks how many work groups run at once.
+  EXPECT_EQ(failures, 8 + 9 + 14 + 8 + 8 + 8);
+}
+
+TEST(FailuresTest, WithoutThePersistentPackThePlainOneTakesTheCall) {
+  const hipStream_t stream = fake_hip::AddStream(fake_hip::AddDevice("gfx1100"));
+  support::Images images;
+  images.Install("gfx1100");
+  const std::string path = images.PathOf("gfx1100", "amd", "attn_fwd_persistent"), pack = support::ReadFile(path);
+  ASSERT_EQ(unlink(path.c_str()), 0);
+  aotriton_attn_fwd_args args = support::Call();
+  args.is_windowed = 1;
+  args.persistent_counter = reinterpret_cast<int32_t*>(0xF0000);
+  fake_hip::Clear();
+  ASSERT_EQ(aotriton_attn_fwd(&args, stream), 0) << aotriton_last_error();
+  EXPECT_EQ(fake_hip::Launches().at(0).symbol, "attn_fwd");
+  // What is broken is not hidden.
+  support::WriteFile(path, pack.substr(0, 1000));
+  EXPECT_EQ(aotriton_attn_fwd(&args, stream), hipErrorInvalidImage);
+  EXPECT_NE(std::string(aotriton_last_error()).find(path + " has 1000 bytes"), std::string::npos) << aotriton_last_error();
+  support::WriteFile(path, pack);
+  ASSERT_EQ(aotriton_attn_fwd(&args, stream), 0) << aotriton_last_error();
+  EXPECT_EQ(fake_hip::Launches().at(1).symbol, "attn_fwd_persistent");
 }
 
 TEST(FailuresTest, ABackendThatCannotTakeTheCallIsPassedOver) {

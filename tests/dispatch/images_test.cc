@@ -66,7 +66,7 @@ TEST_F(ImagesTest, AFamilysPackServesWhatHasNoneOfItsOwn) {
   EXPECT_EQ(Call("gfx1102"), hipErrorFileNotFound);
   const std::string images = environment_.path();
   EXPECT_EQ(Last().find("there is no pack of attn_fwd for this GPU, gfx1102: tried " + images + "/amd-gfx1102/flash/attn_fwd.pack and " + images +
-                        "/amd-gfx11-generic/flash/attn_fwd.pack. Install"),
+                        "/amd-gfx11-generic/flash/attn_fwd.pack. Install aotriton.images/amd-gfx1102 or amd-gfx11-generic beside the library, or "),
             0u)
       << Last();
   Put(images, "gfx11-generic", "gfx11-generic");

@@ -76,7 +76,8 @@ def arguments(kernel, values):
             + several("i32", "num_sequences", "num_head_q", "num_head_k", "max_seqlen_q", "max_seqlen_k")
             + several("*i32", "cu_seqlens_q", "cu_seqlens_k", "seq_starts_q", "seq_starts_k")
             + several("i32", "varlen_type", "window_left", "window_right") + [("lse_scale", "fp32")]
-            + several("i32", "store_lse", "lse_compact", "num_programs") + [("persistent_counter", "*i32")]
+            + several("i32", "store_lse", "lse_compact")
+            + [("num_programs", "i64" if pointer == "*fp16" else "i32"), ("persistent_counter", "*i32")]
             + several("*i8", "global_scratch", "profile_scratch"))
 
     # Tensors and their strides, in the order of the launch.

@@ -121,6 +121,10 @@ TEST_F(PackTest, NamesWhatIsWrongWithTheFile) {
   other_format[7] = '1';
   EXPECT_NE(Refusal(other_format).find("has format AOTPACK1; this library, version "), std::string::npos);
   EXPECT_NE(Refusal(other_format).find(", reads AOTPACK2"), std::string::npos);
+  for (const char no_digit : {'\0', '\n', 'x'}) {  // in a message it would do harm
+    other_format[7] = no_digit;
+    EXPECT_NE(Refusal(other_format).find("is not a pack: it does not start with AOTPACK2"), std::string::npos);
+  }
   EXPECT_NE(Refusal(std::string(1000, 'x')).find("is not a pack"), std::string::npos);
   EXPECT_NE(Refusal(intact_.substr(0, 1000)).find("has 1000 bytes, its header says"), std::string::npos);
   EXPECT_NE(Refusal(intact_ + "x").find("its header says"), std::string::npos);

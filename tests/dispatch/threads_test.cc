@@ -24,15 +24,19 @@ TEST(ThreadsTest, FirstUseByManyAtOnce) {
     threads.emplace_back([&, t] {
       const auto expect = [&](aotriton_status status, aotriton_status expected) { failures += status != expected; };
       aotriton_attn_fwd_args forward = support::Call();
+      aotriton_attn_fwd_args persistent = support::Call();
+      persistent.is_windowed = 1;
+      persistent.persistent_counter = reinterpret_cast<int32_t*>(0xE0010);
       aotriton_attn_bwd_args backward = support::BackwardCall();
       aotriton_tensor mask = support::Tensor(AOTRITON_FLOAT32, {2, 8, 100, 70}, 0xF0000);
       ++waiting;
       while (waiting.load() < kThreads) std::this_thread::yield();
       for (int i = 0; i < 2 * idle_hip::kDevices; ++i) {
         const hipStream_t stream = idle_hip::StreamOf((t + i) % idle_hip::kDevices);
-        switch ((t + i) % 3) {
+        switch ((t + i) % 5) {  // no multiple of the number of devices: each op comes to each
           case 0: expect(aotriton_attn_fwd(&forward, stream), 0); break;
           case 1: expect(aotriton_attn_bwd(&backward, stream), 0); break;
+          case 2: expect(aotriton_attn_fwd(&persistent, stream), 0); break;
           default:
             expect(aotriton_debug_simulate_encoded_softmax(&mask, 0.5f, reinterpret_cast<uint64_t*>(0xE0000),
                                                            reinterpret_cast<uint64_t*>(0xE0008), 0, stream),
@@ -47,13 +51,14 @@ TEST(ThreadsTest, FirstUseByManyAtOnce) {
       // All of them on all devices, whoever comes first.
       for (int device = 0; device < idle_hip::kDevices; ++device) {
         expect(aotriton_attn_fwd(&forward, idle_hip::StreamOf(device)), 0);
+        expect(aotriton_attn_fwd(&persistent, idle_hip::StreamOf(device)), 0);
         expect(aotriton_attn_bwd(&backward, idle_hip::StreamOf(device)), 0);
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(failures.load(), 0);
-  EXPECT_EQ(idle_hip::Loads(), 5 * idle_hip::kDevices);  // attn_fwd, three of the backward, the mask: each once a device
+  EXPECT_EQ(idle_hip::Loads(), 6 * idle_hip::kDevices);  // two of the forward, three of the backward, the mask: each once a device
 }
 
 }  // namespace

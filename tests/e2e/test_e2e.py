@@ -2,25 +2,13 @@
 
 import glob
 import os
-import pwd
 import subprocess
 
 import pytest
+from tests.e2e.bazelw import ENVIRONMENT, REPO, bazelw
 
-# The checkout itself, not the runfiles: Bazel links them to it.
-REPO = os.path.dirname(os.path.realpath(os.path.join(os.path.dirname(__file__), "../../bazelw")))
 CONSUMER = os.path.join(os.path.dirname(os.path.realpath(__file__)), "consumer")
 SMOKE = os.path.join(REPO, "e2e/smoke")
-
-ENVIRONMENT = {
-    "HOME": pwd.getpwuid(os.getuid()).pw_dir,
-    **{name: value for name, value in os.environ.items() if name in ("PATH", "BAZELW_CACHE", "LANG")},
-}
-
-
-def bazelw(workspace, *arguments):
-    return subprocess.run([os.path.join(REPO, "bazelw"), *arguments], cwd=workspace, env=ENVIRONMENT,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 @pytest.fixture(scope="module", params=["smoke", "own_kernel", "workspace"])
@@ -77,6 +65,41 @@ def test_a_cmake_project_finds_the_installation(prefix, tmp_path):
     ):
         result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENVIRONMENT)
         assert result.returncode == 0, result.stdout
+
+
+CLAIM = ["--@aotriton//:release=0.11", "--@aotriton//:namespace_suffix=_mine"]
+
+
+def test_an_installation_is_called_what_it_claims_to_be(tmp_path):
+    prefix = str(tmp_path)
+    result = bazelw(SMOKE, "run", "@aotriton//:install", "--@aotriton//platforms:archs=gfx942", *CLAIM, "--noshow_progress", "--",
+                    "--prefix", prefix)
+    assert result.returncode == 0, result.stdout
+    assert os.readlink(f"{prefix}/lib/libaotriton_mine_v2.so") == "libaotriton_mine_v2.so.0.11.2"
+    texts = {}
+    for name in ("include/aotriton/config.h", "lib/cmake/aotriton/aotriton-config.cmake", "lib/cmake/aotriton/aotriton-config-version.cmake"):
+        with open(f"{prefix}/{name}") as file:
+            texts[os.path.basename(name)] = file.read()
+    assert "#define AOTRITON_VERSION_MINOR 11u" in texts["config.h"] and "#define AOTRITON_NAME_SUFFIX _mine" in texts["config.h"]
+    assert "lib/libaotriton_mine_v2.so" in texts["aotriton-config.cmake"]
+    assert '"0.11.2"' in texts["aotriton-config-version.cmake"]
+
+
+def test_a_claim_compiles_no_kernel_anew():
+    def keys(*options):
+        result = bazelw(SMOKE, "aquery", "mnemonic(TritonCompile, deps(@aotriton//:images))", "--@aotriton//platforms:archs=gfx942",
+                        "--noshow_progress", *options)
+        assert result.returncode == 0, result.stdout
+        return sorted(line for line in result.stdout.splitlines() if "ActionKey" in line)
+
+    plain = keys()
+    assert len(plain) > 100 and keys(*CLAIM) == plain
+
+
+def test_an_unknown_release_is_an_error_that_lists_the_known_ones():
+    result = bazelw(SMOKE, "build", "@aotriton//:library", "--@aotriton//:release=0.7")
+    assert result.returncode != 0
+    assert "release=0.7: no such release. Give one of 0.8, 0.9, 0.10, 0.11, 0.12, 0.13, 0.14" in result.stdout
 
 
 @pytest.mark.parametrize("argument", ["--platforms=gfx999", "--platforms=//platforms:gfx999", "--config=gfx999"])

@@ -251,11 +251,13 @@ class Case:
         parts = {name: self.parts(name, grads[name].view) if name != "db" else [grads[name].view] for name in names}
         # P is found again from the logsumexp, which is stored in fp32: half a unit in its last place is what P errs.
         lse = max((reference.largest(want[1][want[1].isfinite()]) for want, _ in self.due_forward), default=0.0)
+        roundings = [reference.gradient_roundings(*tensors, options["sm_scale"], options["dropout_p"])
+                     for tensors, options in self.problems]
         for i, name in enumerate(("dq", "dk", "dv", "db")):
             if name in grads:
                 due = [(want[i], [run[i] for run in runs]) for want, runs in self.due_backward]
-                rounding = [self._rounding(name, *problem) for problem in self.problems]
-                self.check_output(f"attn_bwd {backend}", BACKWARD_FACTOR, name, parts[name], due, EPS_FP32 / 2 * lse, rounding)
+                self.check_output(f"attn_bwd {backend}", BACKWARD_FACTOR, name, parts[name], due, EPS_FP32 / 2 * lse,
+                                  [one[i] for one in roundings])
         for index, ((forward, _), problem) in enumerate(zip(self.due_forward, self.problems)):
             got = {name: parts[name][index] for name in names}
             assert (got["dq"][forward[1].isinf()] == 0).all(), "dq is not 0 where a row keeps no key"
@@ -266,27 +268,6 @@ class Case:
                 assert (got[name][unseen] == 0).all(), f"{name} is not 0 where no row keeps the key"
             if "db" in got:
                 assert (got["db"][~seen.expand(got["db"].shape)] == 0).all(), "db is not 0 where a key is masked"
-
-    def _rounding(self, name, tensors, options):
-        """What fp32 sums cost where the plain formula errs nothing at all.
-
-        With one key a row, dS = P (dP - Delta) is 0, and the plain formula finds that without an error.
-        A kernel that sums dP and Delta apart keeps their rounding; with dropout also that of Out, from
-        which Delta is made and which is then no copy of a row of V; and what storing it next to 0 costs.
-        """
-        q, k, v, do = tensors
-        if name == "dv" or not q.numel() or not k.numel():
-            return 0.0
-        # dP and Delta each err by about half an eps of |do| |v|, whatever cancels in them; the roundings of Out
-        # are independent of each other.
-        eps = EPS_FP32 + (torch.finfo(self.dtype).eps / 2 / math.sqrt(v.shape[3]) if self.dropout_p else 0.0)
-        ds = eps * (_longest(do) * _longest(v)).item() / max(1 - self.dropout_p, 1e-3)
-        if self.dtype == torch.float16:
-            ds += 2.0**-24
-        if name == "db":
-            return ds
-        other, count = (k, k.shape[2]) if name == "dq" else (q, q.shape[2] * (q.shape[1] // k.shape[1]))
-        return abs(options["sm_scale"]) * reference.largest(other) * ds * math.sqrt(count)
 
     def check_output(self, op, factor, output, got, due, relative=0.0, rounding=()):
         """Checks all parts of one output, by the largest error and by the norm of the errors.

@@ -108,7 +108,7 @@ def ask_about_gpu(stream):
 
 
 def has_counter(way):
-    """Whether the tests give the forward a persistent counter in this way: in some, for either schedule is to be right."""
+    """Whether calls in this way bring a persistent counter: only some do, so that both schedules are checked."""
     return way in ("c", "v2", "v3")
 
 

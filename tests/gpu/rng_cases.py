@@ -1,24 +1,12 @@
-"""debug_fill_dropout_rng through the C ABI: the host's numbers, and the mask that they make."""
+"""debug_fill_dropout_rng: the host's numbers, and the mask that they make."""
 
-import ctypes
 import itertools
 
+import aotriton
 import torch
-from aotriton.library import Tensor, check, load
 
 from tests.gpu.placing import Placed
 from tests.kernels import philox
-
-INT32 = 12  # of aotriton::DType
-
-
-def _fill(tensor, seed, offset):
-    dtype = INT32 if tensor.dtype == torch.int32 else 1
-    packed = Tensor(tensor.data_ptr(), dtype, 4, (ctypes.c_int64 * 4)(*tensor.shape), (ctypes.c_int64 * 4)(*tensor.stride()))
-    function = load().aotriton_debug_fill_dropout_rng
-    function.argtypes = [ctypes.POINTER(Tensor), ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p]
-    function.restype = ctypes.c_int32
-    check(function(packed, seed, offset, torch.cuda.current_stream().cuda_stream))
 
 
 def numbers_are_the_hosts():
@@ -32,7 +20,7 @@ def numbers_are_the_hosts():
             r = Placed(shape, torch.float32, layout)
             outside = r.bits_outside()
             view = r.view.view(torch.int32) if as_words else r.view
-            _fill(view, seed, offset)
+            aotriton.debug_fill_dropout_rng(view, philox_seed=seed, philox_offset=offset)
             assert torch.equal(r.bits_outside(), outside), f"something was written outside: {layout}"
             due = torch.from_numpy(words if as_words else philox.uniform(words))
             assert torch.equal(view.cpu(), due), f"seed {seed}, offset {offset}, {layout}"
@@ -41,7 +29,7 @@ def numbers_are_the_hosts():
 def numbers_above_p_are_kept():
     """As PyTorch 2.6's tests make a mask of them."""
     r = torch.empty(2, 3, 143, 337, device="cuda")
-    _fill(r, 114514, 1919810)
+    aotriton.debug_fill_dropout_rng(r, philox_seed=114514, philox_offset=1919810)
     for p in (0.25, 0.5, 0.75, 1.0):
         keep = philox.keep_mask(p, 114514, 1919810, *r.shape)
         assert torch.equal((r > p).cpu(), torch.from_numpy(keep)), f"p {p}"

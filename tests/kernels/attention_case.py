@@ -35,7 +35,9 @@ from tests.kernels.reference import (
     gradient_floors,
     gradient_roundings,
     gradients,
+    largest,
     rows_of,
+    stored_out_floors,
 )
 
 interpreter_fixes.install()
@@ -243,6 +245,9 @@ def check_backward(case, forward=None):
     forward = forward or case.forward()
     ways = {"split": run_backward(case, forward), "fused": run_backward(case, forward, fused=True)}
     wants, due, roundings = [], [0.0] * 4, [0.0] * 4
+    # P is found again from the logsumexp, which is stored in fp32.
+    lse = forward[1][forward[1].isfinite()] * (math.log(2) if case.base2 else 1)
+    stored = torch.finfo(torch.float32).eps * largest(lse)
     for i in range(case.count):
         operands, inputs = case.inputs(i)
         if 0 in (operands[0].shape[2], operands[1].shape[2]):
@@ -250,8 +255,10 @@ def check_backward(case, forward=None):
             continue
         wants.append(gradients(*operands, case.sm_scale, case.window, **inputs))
         floor = gradient_floors(*operands, case.sm_scale, case.window, **inputs)
-        due = [max(a, b or 0.0) for a, b in zip(due, floor)]
-        rounding = gradient_roundings(*operands, case.sm_scale, inputs["dropout_p"])
+        of_out = stored_out_floors(*operands, case.sm_scale, case.window, **inputs)
+        due = [max(a, b or 0.0, c, 0.0 if want is None else stored * largest(want))
+               for a, b, c, want in zip(due, floor, of_out, wants[-1])]
+        rounding = gradient_roundings(*operands, case.sm_scale)
         roundings = [max(pair) for pair in zip(roundings, rounding)]
     for way, got in ways.items():
         for j in range(len(got[0])):

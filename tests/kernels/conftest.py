@@ -8,7 +8,7 @@ import os
 os.environ["TRITON_INTERPRET"] = "1"
 
 import torch
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from tests.gpu import ledger
 
@@ -18,7 +18,8 @@ torch.set_num_threads(1)  # many tiny tensors: threads only wait for each other
 # --hypothesis-profile=long asks for many, new ones each time.
 _ALWAYS = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
 settings.register_profile("brief", max_examples=8, derandomize=True, **_ALWAYS)
-settings.register_profile("long", max_examples=200, print_blob=True, **_ALWAYS)
+# A Case that fails is reported as it was drawn: to shrink it takes hundreds of runs.
+settings.register_profile("long", max_examples=100, print_blob=True, phases=[Phase.generate], **_ALWAYS)
 settings.load_profile("brief")
 
 

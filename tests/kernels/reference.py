@@ -136,17 +136,36 @@ def gradient_floors(q, k, v, do, sm_scale, window=None, measure=largest, **input
         for i, exact in enumerate(want))
 
 
+def stored_out_floors(q, k, v, do, sm_scale, window=None, *, bias=None, keep=None, dropout_p=0.0):
+    """What (dQ, dK, dV, dB) err because the backward is given Out as it was stored.
+
+    Delta = rowsum(dO Out) then errs by the roundings of Out, and dS = P (dP - Delta) with it. The plain
+    formula never stores Out: where one key has nearly all of a row, its own error is far less.
+    """
+    q, k, v, do_exact = (x.double() for x in (q, k, v, do))
+    group = q.shape[1] // k.shape[1]
+    out, lse = attention(q, k, v, sm_scale, window, bias=bias, keep=keep, dropout_p=dropout_p)
+    keys = k.repeat_interleave(group, dim=1)
+    scores = torch.matmul(q, keys.transpose(2, 3)) * sm_scale + (0.0 if bias is None else bias.double())
+    p = torch.exp(scores - lse[..., None]).masked_fill(~keep_mask(q.shape[2], k.shape[2], window, q.device), 0)
+    delta = torch.finfo(do.dtype).eps / 2 * (do_exact * out).norm(dim=-1, keepdim=True)
+    dq = delta * torch.matmul(p, keys)
+    dk_squared = torch.matmul((p * delta).square().transpose(2, 3), q.square())
+    dk = dk_squared.view(k.shape[0], k.shape[1], group, *k.shape[2:]).sum(dim=2).sqrt()
+    return abs(sm_scale) * largest(dq), abs(sm_scale) * largest(dk), 0.0, largest(p * delta)
+
+
 def gradient_roundings(q, k, v, do, sm_scale, dropout_p=0.0):
     """Floors of (dQ, dK, dV, dB) where the plain formula errs nothing at all.
 
     A row of one key has dS = P (dP - Delta) = 0, and the plain formula finds that without an error. A
-    kernel that sums dP and Delta apart keeps their rounding; with dropout also that of Out, from which
-    Delta is made and which is then no copy of a row of V; and what storing it next to 0 costs.
+    kernel that sums dP and Delta apart keeps their rounding, and what storing it next to 0 costs. With
+    dropout_p also that of the stored Out, which is then no copy of a row of V.
     """
     if not q.numel() or not k.numel():
         return 0.0, 0.0, 0.0, 0.0
-    # A sum of products, one after another, errs by about eps |do| |v|, whatever cancels in it; the
-    # roundings of Out are independent of each other.
+    # dP and Delta each err by about half an eps of |do| |v|, whatever cancels in them; the roundings of Out
+    # are independent of each other.
     eps = torch.finfo(torch.float32).eps
     eps += torch.finfo(q.dtype).eps / 2 / math.sqrt(v.shape[3]) if dropout_p else 0.0
     ds = eps * (do.double().norm(dim=-1).max() * v.double().norm(dim=-1).max()).item() / max(1 - dropout_p, 1e-3)

@@ -41,8 +41,8 @@ def test_known_answer():
     assert philox.philox_4x32_10(0, 0).tolist() == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
 
 
-@pytest.mark.parametrize("dtype", [torch.int32, torch.float32], ids=str)
-@pytest.mark.parametrize("seed, offset1, offset2", STATES)
+@pytest.mark.parametrize("seed, offset1, offset2, dtype",
+                         [*((*state, torch.int32) for state in STATES), (*STATES[1], torch.float32)], ids=str)
 @pytest.mark.parametrize("shape, blocks", list(zip(SHAPES, [(16, 16), (16, 32), (32, 4), (8, 16)])), ids=str)
 def test_random_numbers(shape, blocks, seed, offset1, offset2, dtype):
     b, h, m, n = shape
@@ -61,11 +61,12 @@ def store_uniform(WORDS, OUT, COUNT: tl.constexpr):
 
 
 # The words beside the threshold of p, and the ends, where rounding could take them to the other side.
-@pytest.mark.parametrize("p", [0.0, 0.25, 0.3, 0.5, 0.75, 0.9, 1 - 2**-23, 1.0])
+@pytest.mark.parametrize("p", [0.0, 0.25, 0.5, 0.9, 1.0])
 def test_numbers_above_p_are_kept(p):
     beside = int(philox.threshold(p))
-    words = np.array([beside + d for d in (-300, -256, -1, 0, 1, 2, 255, 256, 300)] + [-2**31, -2**31 + 1, -1, 0, 1, 255, 2**31 - 256, 2**31 - 1])
-    words = torch.from_numpy(np.clip(words, -2**31, 2**31 - 1)[:16].astype(np.int32))
+    words = np.array([*(beside + step for step in (-300, -256, -1, 0, 1, 2, 255, 256, 300)),
+                      -2**31, -2**31 + 1, -1, 0, 255, 2**31 - 256, 2**31 - 1])
+    words = torch.from_numpy(np.clip(words, -2**31, 2**31 - 1).astype(np.int32))
     out = torch.empty(16, dtype=torch.float32)
     store_uniform[(1,)](words, out, COUNT=16)
     assert np.array_equal(out.numpy(), philox.uniform(words.numpy()))

@@ -1,8 +1,9 @@
 // What the library costs on the host, with a GPU runtime that does nothing (idle_hip). Prints
 // "name value" lines; host_cost.py runs it.
 //
-//   host_cost warm CALLS    the first call and CALLS warm ones
-//   host_cost memory COUNT  resident memory while COUNT code objects are loaded, and while they are used
+//   host_cost warm CALLS        the first call and CALLS warm ones
+//   host_cost persistent CALLS  the same with a window and a counter, which the persistent schedule takes
+//   host_cost memory COUNT      resident memory while COUNT code objects are loaded, and while they are used
 #include <aotriton/aotriton.h>
 
 #include <algorithm>
@@ -64,9 +65,13 @@ long Resident() {
   return 0;
 }
 
-void Warm(int calls) {
+void Warm(int calls, bool is_persistent) {
   const hipStream_t stream = idle_hip::StreamOf(0);
-  const aotriton_attn_fwd_args args = Call(AOTRITON_BFLOAT16, 128, 4096);
+  aotriton_attn_fwd_args args = Call(AOTRITON_BFLOAT16, 128, 4096);
+  if (is_persistent) {
+    args.is_windowed = 1;
+    args.persistent_counter = reinterpret_cast<int32_t*>(0x80000);
+  }
   double begin = Nanoseconds();
   Check(aotriton_attn_fwd_prepare(&args, stream));
   printf("first_use_us %.0f\n", (Nanoseconds() - begin) / 1000);
@@ -124,10 +129,11 @@ void Memory(int count) {
 int main(int argc, char** argv) {
   const int count = argc == 3 ? atoi(argv[2]) : 0;
   if (count < 20) {
-    fprintf(stderr, "host_cost warm CALLS | host_cost memory COUNT; at least 20 of each\n");
+    fprintf(stderr, "host_cost warm CALLS | host_cost persistent CALLS | host_cost memory COUNT; at least 20 of each\n");
     return 2;
   }
-  if (strcmp(argv[1], "warm") == 0) Warm(count);
+  if (strcmp(argv[1], "warm") == 0) Warm(count, false);
+  if (strcmp(argv[1], "persistent") == 0) Warm(count, true);
   if (strcmp(argv[1], "memory") == 0) Memory(count);
   return 0;
 }

@@ -3,8 +3,9 @@
     python3 tools/bench/host_cost.py [--images aotriton.images]
 
 - the first call and a warm attn_fwd call, in time and, where valgrind is (apt-get install valgrind),
-  in instructions
-- resident memory while 100 code objects are loaded, and its growth over thousands of calls
+  in instructions; then the same of a call that the persistent schedule takes
+- resident memory while 100 code objects are loaded (all 74 of the dispatch tests' attn_fwd), and its
+  growth over thousands of calls
 - the size of libaotriton_v2.so, stripped
 
 The packs are those of the dispatch tests, whose code objects are small texts; --images takes real ones
@@ -34,10 +35,10 @@ def run(images, *command):
     return result.stdout
 
 
-def instructions(images, folder):
+def instructions(images, folder, call):
     """Of one warm call, with all that it calls."""
     output = run(images, "valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/callgrind", "--collect-atstart=no",
-                 "--toggle-collect=aotriton_attn_fwd", PROGRAM, "warm", str(CALLS))
+                 "--toggle-collect=aotriton_attn_fwd", PROGRAM, call, str(CALLS))
     return int(re.search(r"Collected : (\d+)", output).group(1)) / CALLS
 
 
@@ -47,12 +48,14 @@ def main():
     images = os.path.abspath(parser.parse_args().images)
     subprocess.run(["./bazelw", "build", "//tools/bench:host_cost", "//tests/dispatch:packs", "//:library"], cwd=REPO, check=True)
 
-    print(run(images, PROGRAM, "warm", "1000000"), end="")
     with tempfile.TemporaryDirectory() as folder:
-        if shutil.which("valgrind"):
-            print(f"warm_instructions {instructions(images, folder):.0f}")
-        else:
-            print("warm_instructions: not measured, there is no valgrind (apt-get install valgrind)")
+        for call in ("warm", "persistent"):
+            print(f"{call}:\n{run(images, PROGRAM, call, '1000000')}", end="")
+            if shutil.which("valgrind"):
+                print(f"warm_instructions {instructions(images, folder, call):.0f}")
+            else:
+                print("warm_instructions: not measured, there is no valgrind (apt-get install valgrind)")
+        print("the library:")
         stripped = os.path.join(folder, "stripped.so")
         subprocess.run(["strip", "-o", stripped, LIBRARY], check=True)
         print(f"stripped_bytes {os.path.getsize(stripped)}")

@@ -75,7 +75,7 @@ def embedded_packs(name, packs, **kwargs):
         additional_compiler_inputs = packs,
         copts = COPTS,
         linkstatic = True,  # its symbols are hidden
-        deps = [Label("//dispatcher:run")],
+        deps = [Label("//api:dispatcher")],
         alwayslink = True,  # nothing asks for it by name
         **kwargs
     )

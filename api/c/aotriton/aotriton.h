@@ -1,6 +1,6 @@
 // The C ABI of aotriton. The C++ APIs (aotriton/flash.h) and the Python package lean on the
-// same code; this header needs neither a C++ runtime nor GPU headers in the caller. Nothing here depends
-// on the release that the library claims to be (aotriton/config.h).
+// same code; this header needs neither a C++ runtime nor GPU headers in the caller. No
+// declaration depends on the release that the library claims to be (aotriton/config.h).
 //
 // Every function returns a status: 0, or the hipError_t value that names the refusal (the same
 // numbers on NVIDIA). aotriton_last_error() then says which argument or file it was, its value,
@@ -32,6 +32,7 @@
 #define aotriton_dropout_mask AOTRITON_INTERNAL_NAME(_dropout_mask)
 #define aotriton_last_error AOTRITON_INTERNAL_NAME(_last_error)
 #define aotriton_version AOTRITON_INTERNAL_NAME(_version)
+#define aotriton_set_images_dir AOTRITON_INTERNAL_NAME(_set_images_dir)
 #define aotriton_gpu_arch AOTRITON_INTERNAL_NAME(_gpu_arch)
 #endif
 
@@ -206,7 +207,7 @@ AOTRITON_C_API aotriton_status aotriton_dropout_mask(uint64_t seed,
 // thread's next call.
 AOTRITON_C_API const char* aotriton_last_error(void);
 
-// "major.minor.patch" of the library.
+// "major.minor.patch" of the release that the library claims to be.
 AOTRITON_C_API const char* aotriton_version(void);
 
 // From now on packs are looked for in the folder `dir` (one like aotriton.images) and nowhere else;

@@ -4,6 +4,7 @@ import ctypes
 
 from aotriton.library import (
     BACKENDS,
+    INVALID_VALUE,
     VARLEN_TYPES,
     WINDOW_TOP_LEFT,
     AotritonError,
@@ -68,9 +69,11 @@ def attn_fwd(q, k, v, *, out=None, logsumexp=None, encoded_softmax=None, philox_
     if encoded_softmax is not None and not problem.get("dropout_p"):
         raise ValueError("encoded_softmax is the dropout mask; dropout_p is 0")
     call = _Forward(q, k, v, out, logsumexp, philox_seed_output, philox_offset_output, persistent_counter, stream, **problem)
-    call.run(load().aotriton_attn_fwd)
     if encoded_softmax is not None:
+        # Nothing may be enqueued if either is refused, and only the forward can be asked beforehand.
+        call.run(load().aotriton_attn_fwd_prepare)
         call.encode(encoded_softmax)
+    call.run(load().aotriton_attn_fwd)
     return call.out, call.logsumexp
 
 
@@ -156,6 +159,22 @@ def debug_simulate_encoded_softmax(encoded_softmax, *, dropout_p, philox_seed, p
     with on_device(device, handle):
         check(load().aotriton_debug_simulate_encoded_softmax(
             pack("encoded_softmax", encoded_softmax), dropout_p, seed, offset, philox_offset2 % 2**64, handle))
+
+
+def debug_fill_dropout_rng(random, *, philox_seed, philox_offset, stream=None):
+    """Writes the random numbers that decide on attn_fwd's dropout.
+
+    Args:
+      random: (batch or N, num_head_q, max_seqlen_q, max_seqlen_k), any strides: int32, for the words themselves,
+        or float32, for numbers in [0, 1): those greater than dropout_p are kept (aotriton.h: all but one in 2**25).
+      philox_seed, philox_offset: ints: the forward's seed and its offset1 + offset2.
+      stream: as for attn_fwd.
+    """
+    device = same_device(random=random)
+    handle = stream_handle(stream, device)
+    with on_device(device, handle):
+        check(load().aotriton_debug_fill_dropout_rng(
+            pack("random", random), philox_seed % 2**64, philox_offset % 2**64, handle))
 
 
 def dropout_mask(seed, offset, dropout_p, batch, num_head_q, max_seqlen_q, max_seqlen_k):
@@ -257,7 +276,13 @@ class _Forward(_Call):
         return q.shape[1:3] if self.varlen_type else q.shape[:3]
 
     def encode(self, encoded_softmax):
-        """Fills encoded_softmax with this call's dropout mask."""
+        """Fills encoded_softmax with the dropout mask of this call, which attn_fwd accepts."""
+        q, k, cu_seqlens_q = (self.owners[0][name] for name in ("q", "k", "cu_seqlens_q"))
+        sequences = cu_seqlens_q.shape[0] - 1 if self.varlen_type else q.shape[0]
+        shape = (sequences, q.shape[1], self.max_seqlen_q, self.args.max_seqlen_k or k.shape[2])
+        if tuple(encoded_softmax.shape) != shape:
+            raise AotritonError(INVALID_VALUE, f"encoded_softmax has sizes {tuple(encoded_softmax.shape)}; it must be "
+                                f"{shape}: sequences, num_head_q, max_seqlen_q, max_seqlen_k")
         packed = pack("encoded_softmax", encoded_softmax)
         with on_device(self.device, self.stream):
             check(load().aotriton_debug_simulate_encoded_softmax(

@@ -121,6 +121,7 @@ def _declare(lib):
         "aotriton_gpu_arch": (status, [handle, ctypes.c_char_p, ctypes.c_size_t]),
         "aotriton_debug_simulate_encoded_softmax": (
             status, [pointer(Tensor), ctypes.c_float, handle, handle, ctypes.c_uint64, handle]),
+        "aotriton_debug_fill_dropout_rng": (status, [pointer(Tensor), ctypes.c_uint64, ctypes.c_uint64, handle]),
         "aotriton_dropout_mask": (
             status, [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_float, *[ctypes.c_int64] * 4, ctypes.c_char_p]),
     }

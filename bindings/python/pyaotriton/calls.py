@@ -97,7 +97,7 @@ def attn_fwd(stream, q, k, v, b, out, lse, encoded_softmax, counter, sm_scale, w
     if encoded_softmax:
         _check_encoded_softmax(encoded_softmax, q, k, varlen)
         # Nothing may be enqueued if either is refused, and only the forward can be asked beforehand.
-        status = lib.aotriton_attn_fwd_supported(args, handle)
+        status = lib.aotriton_attn_fwd_prepare(args, handle)
         status = status or debug_simulate_encoded_softmax(stream, encoded_softmax, dropout)
         if status:
             return status

@@ -15,6 +15,8 @@ int fake_add_device(const char* gcn_arch_name) { return fake_hip::AddDevice(gcn_
 
 void* fake_add_stream(int device) { return fake_hip::AddStream(device); }
 
+void fake_fail(const char* function, int error, int skip) { fake_hip::Fail(function, static_cast<hipError_t>(error), 1, skip); }
+
 // A line for each launch since the last call: symbol, stream, and name=bits of each argument.
 const char* fake_take_launches() {
   static std::string text;

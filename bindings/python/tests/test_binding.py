@@ -37,19 +37,20 @@ def _product(numbers):
 
 
 class FakeLibrary:
-    """Answers every entry point with one status and keeps the arguments."""
+    """Answers every entry point with one status, refuses the one named `refused`, and keeps the arguments."""
 
     def __init__(self, status=0, text=b""):
-        self.status, self.text, self.calls = status, text, []
+        self.status, self.text, self.calls, self.refused = status, text, [], None
         for op in ("attn_fwd", "attn_bwd"):
             for name in (op, op + "_supported", op + "_prepare"):
                 setattr(self, "aotriton_" + name, self._entry(name))
-        self.aotriton_debug_simulate_encoded_softmax = self._entry("debug_simulate_encoded_softmax")
+        for name in ("debug_simulate_encoded_softmax", "debug_fill_dropout_rng"):
+            setattr(self, "aotriton_" + name, self._entry(name))
 
     def _entry(self, name):
         def call(*args):
             self.calls.append((name, *args))
-            return self.status
+            return library.INVALID_VALUE if name == self.refused else self.status
 
         return call
 
@@ -162,13 +163,15 @@ def test_everything_else_of_the_forward(fake):
     seed, offset, seed_out, offset_out = (FakeScalar(ptr) for ptr in (0x10, 0x20, 0x30, 0x40))
     numbers = {name: FakeTensor((3,), dtype="torch.int32", ptr=ptr) for ptr, name in enumerate(
         ("cu_seqlens_q", "cu_seqlens_k", "seq_starts_q", "seq_starts_k"), 0x100)}
-    encoded = FakeTensor((2, 8, 5, 7))
+    encoded = FakeTensor((2, 8, 4, 6))
     counter = FakeTensor((1,), dtype="torch.int32", ptr=0x60)
     aotriton.attn_fwd(
-        q, k, v, persistent_counter=counter, bias=FakeTensor((2, 8, 5, 7), stride=(0, 0, 7, 1), ptr=0x50), dropout_p=0.25, philox_seed=seed,
-        philox_offset1=offset, philox_offset2=-1, philox_seed_output=seed_out, philox_offset_output=offset_out,
-        varlen="strided", max_seqlen_q=4, max_seqlen_k=6, encoded_softmax=encoded, **numbers, **_outputs())
-    (_, args, _), (name, packed, p, *rest) = fake.calls
+        q, k, v, persistent_counter=counter, bias=FakeTensor((2, 8, 5, 7), stride=(0, 0, 7, 1), ptr=0x50),
+        dropout_p=0.25, philox_seed=seed, philox_offset1=offset, philox_offset2=-1, philox_seed_output=seed_out,
+        philox_offset_output=offset_out, varlen="strided", max_seqlen_q=4, max_seqlen_k=6, encoded_softmax=encoded,
+        **numbers, **_outputs())
+    (_, asked, _), (name, packed, p, *rest), (_, args, _) = fake.calls
+    assert asked is args and [one[0] for one in fake.calls[::2]] == ["attn_fwd_prepare", "attn_fwd"]
     assert (args.bias.data, list(args.bias.strides)) == (0x50, [0, 0, 7, 1])
     assert [getattr(args, name).data for name in numbers] == [0x100, 0x101, 0x102, 0x103]
     assert (args.cu_seqlens_q.dtype, args.cu_seqlens_q.rank, args.cu_seqlens_q.sizes[0]) == (12, 1, 3)
@@ -176,7 +179,39 @@ def test_everything_else_of_the_forward(fake):
     assert (args.philox_seed, args.philox_offset1, args.philox_offset2) == (0x10, 0x20, 2**64 - 1)
     assert (args.philox_seed_output, args.philox_offset_output, args.persistent_counter) == (0x30, 0x40, 0x60)
     assert (name, p, rest) == ("debug_simulate_encoded_softmax", 0.25, [0x10, 0x20, 2**64 - 1, 0])
-    assert list(packed.sizes) == [2, 8, 5, 7]
+    assert list(packed.sizes) == [2, 8, 4, 6]
+
+
+@pytest.mark.parametrize("refused, asked", [
+    ("attn_fwd_prepare", []), ("debug_simulate_encoded_softmax", ["attn_fwd_prepare"])])
+def test_with_encoded_softmax_a_refusal_enqueues_nothing(fake, refused, asked):
+    fake.refused, fake.text = refused, b"it is odd"
+    options = {"dropout_p": 0.25, "philox_seed": FakeScalar(0x10), "philox_offset1": FakeScalar(0x20), **_outputs()}
+    with pytest.raises(aotriton.AotritonError, match="it is odd"):
+        aotriton.attn_fwd(*_qkv(), encoded_softmax=FakeTensor((2, 8, 5, 7)), **options)
+    assert [one[0] for one in fake.calls] == [*asked, refused]
+
+
+def test_encoded_softmax_has_the_sizes_of_the_scores(fake):
+    options = {"dropout_p": 0.25, "philox_seed": FakeScalar(0x10), "philox_offset1": FakeScalar(0x20), **_outputs()}
+    numbers = {name: FakeTensor((4,), dtype="torch.int32") for name in ("cu_seqlens_q", "cu_seqlens_k")}
+    for varlen, shape in (({}, (2, 8, 5, 7)), ({"varlen": "compact", "max_seqlen_q": 4, **numbers}, (3, 8, 4, 7))):
+        aotriton.attn_fwd(*_qkv(), encoded_softmax=FakeTensor(shape), **varlen, **options)
+        fake.calls.clear()
+        with pytest.raises(aotriton.AotritonError, match=re.escape(f"must be {shape}")):
+            aotriton.attn_fwd(*_qkv(), encoded_softmax=FakeTensor((*shape[:3], 8)), **varlen, **options)
+        assert [one[0] for one in fake.calls] == ["attn_fwd_prepare"]
+
+
+def test_random_numbers_of_dropout(fake):
+    numbers = FakeTensor((2, 8, 5, 7), stride=(280, 7, 56, 1), dtype="torch.int32", ptr=0x70)
+    aotriton.debug_fill_dropout_rng(numbers, philox_seed=-1, philox_offset=2**64 + 5, stream=7)
+    (name, packed, *rest), = fake.calls
+    assert (name, rest) == ("debug_fill_dropout_rng", [2**64 - 1, 5, 7])
+    assert (packed.data, packed.dtype, list(packed.sizes), list(packed.strides)) == (0x70, 12, [2, 8, 5, 7], [280, 7, 56, 1])
+    fake.status, fake.text = 801, b"random has dtype 2"
+    with pytest.raises(aotriton.AotritonError, match="random has dtype 2"):
+        aotriton.debug_fill_dropout_rng(FakeTensor((2, 8, 5, 7)), philox_seed=1, philox_offset=2)
 
 
 def test_a_counter_that_the_pointer_cannot_say_is_refused(fake):

@@ -1,6 +1,7 @@
 """pyaotriton with the library itself, on a fake HIP runtime: what reaches the kernels, and what is refused."""
 
 import ctypes
+import functools
 import inspect
 import os
 import pathlib
@@ -181,6 +182,18 @@ def test_dropout_and_its_mask():
     assert 0x30 in forward[2].values() and 0xD000 in mask[2].values()
     ok(v2.debug_simulate_encoded_softmax(encoded, 0.25, DROPOUT["philox_seed"], DROPOUT["philox_offset1"], -3))
     assert launches() == [mask]
+
+
+# Whichever of the two kernels cannot be loaded, neither is launched. A new GPU has loaded nothing yet.
+@pytest.mark.parametrize("loads_before", [0, 1])
+def test_a_mask_without_its_forward_is_not_made(loads_before):
+    stream = Stream(FAKE.fake_add_stream(FAKE.fake_add_device(b"gfx942:sramecc+:xnack-")))
+    rest = {**FORWARD_REST, "encoded_softmax": t4(0xD000, B, HQ, SQ, SK)}
+    FAKE.fake_fail(b"hipModuleLoadData", int(hipError_t.hipErrorOutOfMemory), loads_before)
+    call = functools.partial(v2.attn_fwd, **tensors(), sm_scale=0.5, **DROPOUT, **rest, is_causal=False, stream=stream)
+    assert call() == hipError_t.hipErrorOutOfMemory and not launches()
+    ok(call())
+    assert len(launches()) == 2
 
 
 def test_the_counter_asks_for_the_persistent_schedule():
