@@ -112,7 +112,6 @@ class Group {
   }
 
   void RunToBarrier(Wave* wave, const LaunchOptions& options) {
-    const uint64_t begin = wave->executed;
     while (!wave->done && !wave->at_barrier) {
       const uint64_t at = wave->pc;
       try {
@@ -125,7 +124,7 @@ class Group {
         } else {
           instruction.semantics->execute(*wave, instruction);
         }
-        if (wave->executed - begin > options.endless) throw Fault("the wave ran ", options.endless, " instructions and met no barrier");
+        if (wave->executed > options.endless) throw Fault("the wave ran ", options.endless, " instructions and did not end");
       } catch (const Fault& fault) {
         std::string text;
         try {

@@ -22,7 +22,7 @@ struct Dim3 {
 
 struct LaunchOptions {
   uint64_t seed = 0;  // of the order of waves; 0: by number
-  uint64_t endless = 200'000'000;  // a wave that runs so many instructions between barriers hangs
+  uint64_t endless = 2'000'000'000;  // a wave that runs so many instructions hangs
   std::function<void(const Instruction&)> trace;
 };
 
