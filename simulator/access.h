@@ -61,6 +61,9 @@ class LoadedRows {
     for (int i = 0; i < access_.words(); ++i) defined_[i] |= defined ? bit : 0;
   }
 
+  // One word of what Set gave has no value.
+  void Undefine(int lane, int word) { defined_[word] &= ~(uint64_t{1} << lane); }
+
   // Writes the registers and lets them wait for `counter`.
   void Finish(uint64_t active, Counter counter) {
     for (int i = 0; i < access_.words(); ++i) {
@@ -83,10 +86,11 @@ class StoredRows {
   StoredRows(Wave& wave, const Access& access, int first) : access_(access) {
     for (int i = 0; i < access.words(); ++i) {
       rows_[i] = wave.Vgpr(first + i);
-      defined_ &= wave.VgprDefined(first + i);
+      defined_[i] = wave.VgprDefined(first + i);
     }
   }
-  uint64_t defined() const { return defined_; }
+  uint64_t defined(int word) const { return defined_[word]; }
+  uint64_t defined() const { return defined_[0] & defined_[1] & defined_[2] & defined_[3]; }
 
   void Get(int lane, uint8_t* bytes) const {
     if (access_.bytes >= 4) {
@@ -100,7 +104,7 @@ class StoredRows {
  private:
   const Access access_;
   const uint32_t* rows_[4] = {};
-  uint64_t defined_ = kAllLanes;
+  uint64_t defined_[4] = {kAllLanes, kAllLanes, kAllLanes, kAllLanes};
 };
 
 }  // namespace simulator

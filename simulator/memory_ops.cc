@@ -169,19 +169,23 @@ void ScratchAt(Wave& wave, const Instruction& instruction, const uint32_t* offse
       throw Fault("lane ", lane, " accesses ", access.bytes, " bytes at ", Hex{at}, " of ", wave.scratch.size() / kRow * 4, " bytes of scratch");
     }
     uint32_t values[4];
-    bool defined = true;
+    bool has_value[4] = {true, true, true, true};  // of each word: a pair may be spilled whose one half is never used
     if (stored) stored->Get(lane, reinterpret_cast<uint8_t*>(values));
     for (int i = 0; i < words; ++i) {
       const size_t index = (at / 4 + static_cast<size_t>(i)) * kRow + static_cast<size_t>(lane);
       if (stored) {
         wave.scratch[index] = values[i];
-        wave.scratch_defined[index] = stored->defined() >> lane & 1;
+        wave.scratch_defined[index] = stored->defined(i) >> lane & 1;
       } else {
         values[i] = wave.scratch[index];
-        defined &= wave.scratch_defined[index] != 0;
+        has_value[i] = wave.scratch_defined[index] != 0;
       }
     }
-    if (operation == kLoad) loaded.Set(lane, values, defined);
+    if (operation != kLoad) continue;
+    loaded.Set(lane, values, true);
+    for (int i = 0; i < words; ++i) {
+      if (!has_value[i]) loaded.Undefine(lane, i);
+    }
   }
   if (operation == kLoad) {
     loaded.Finish(wave.exec(), Counter::kVector);

@@ -120,6 +120,15 @@ TEST_F(Faults, MemoryThatNobodyWroteIsUndefined) {
   EXPECT_EQ(machine.FaultOf(kGlobalStore), "");
 }
 
+TEST_F(Faults, EachWordOfAPairThatIsSpilledHasItsOwnValue) {
+  SetLanes(1);  // v2 has none
+  machine.Run({0xdc744008, 0x007f0100});  // scratch_store_dwordx2 off, v[1:2], off offset:8
+  machine.Run({0xdc544008, 0x047f0000});  // scratch_load_dwordx2 v[4:5], off, off offset:8
+  machine.Run(kWaitVm0);
+  EXPECT_EQ(machine.wave().VgprDefined(4), ~uint64_t{0});
+  EXPECT_EQ(machine.wave().VgprDefined(5), 0u);
+}
+
 TEST_F(Faults, ScratchAndLdsAreUndefinedAtFirstAndHaveAnEnd) {
   machine.Run({0xdc504008, 0x027f0000});  // scratch_load_dword v2, off, off offset:8
   machine.Run(kWaitVm0);
