@@ -121,8 +121,8 @@ TEST_F(Faults, MemoryThatNobodyWroteIsUndefined) {
 }
 
 TEST_F(Faults, EachWordOfAPairThatIsSpilledHasItsOwnValue) {
-  SetLanes(1);  // v2 has none
-  machine.Run({0xdc744008, 0x007f0100});  // scratch_store_dwordx2 off, v[1:2], off offset:8
+  SetLanes(10);  // v11 has none
+  machine.Run({0xdc744008, 0x007f0a00});  // scratch_store_dwordx2 off, v[10:11], off offset:8
   machine.Run({0xdc544008, 0x047f0000});  // scratch_load_dwordx2 v[4:5], off, off offset:8
   machine.Run(kWaitVm0);
   EXPECT_EQ(machine.wave().VgprDefined(4), ~uint64_t{0});
