@@ -53,16 +53,12 @@ class Rdna : Decoder {
 
   // Two instructions of few operands in one; they read before either writes.
   void Vopd() {
-    static constexpr const char* kNames11[] = {"v_fmac_f32", "v_fmaak_f32", "v_fmamk_f32", "v_mul_f32", "v_add_f32", "v_sub_f32",
-                                               "v_subrev_f32", "v_mul_dx9_zero_f32", "v_mov_b32", "v_cndmask_b32", "v_max_f32",
-                                               "v_min_f32", "v_dot2acc_f32_f16", nullptr, nullptr, nullptr, "v_add_nc_u32",
-                                               "v_lshlrev_b32", "v_and_b32"};
     in_->format = Format::kVopd;
     in_->size = 8;
     auto* second = new Instruction(*in_);  // as long-lived as the program
     in_->dual = second;
     const uint32_t opcodes[] = {BitsOf(words_[0], 25, 22), BitsOf(words_[0], 21, 17)};
-    const Semantics* const meanings[] = {DualMeaning(kNames11, opcodes[0]), DualMeaning(kNames11, opcodes[1])};
+    const Semantics* const meanings[] = {DualMeaning(opcodes[0]), DualMeaning(opcodes[1])};
     Half(meanings[0], in_, BitsOf(words_[0], 8, 0), BitsOf(words_[0], 16, 9));
     in_->destination = VgprOperand(BitsOf(words_[1], 31, 24));
     Half(meanings[1], second, BitsOf(words_[1], 8, 0), BitsOf(words_[1], 16, 9));
@@ -71,10 +67,10 @@ class Rdna : Decoder {
     in_->size = has_literal_ ? 12 : 8;
   }
 
-  const Semantics* DualMeaning(const char* const* names, uint32_t opcode) const {
-    const char* name = opcode <= 18 ? names[opcode] : nullptr;
-    if (name == nullptr) Unknown(Format::kVopd, opcode);
-    return FindSemantics(name);
+  const Semantics* DualMeaning(uint32_t opcode) const {
+    const Semantics* semantics = table_.Find(Format::kVopd, opcode);
+    if (semantics == nullptr) Unknown(Format::kVopd, opcode);
+    return semantics;
   }
 
   void Half(const Semantics* semantics, Instruction* half, uint32_t first, uint32_t second) {
