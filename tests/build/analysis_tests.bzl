@@ -70,7 +70,7 @@ def _fat_tree_test_impl(ctx):
 
 fat_tree_test = analysistest.make(
     _fat_tree_test_impl,
-    config_settings = {str(Label("//platforms:archs")): "gfx942,gfx1100,sm_90"},
+    config_settings = {str(Label("//:archs")): "gfx942,gfx1100,sm_90"},
 )
 
 # The words of a declaration.
