@@ -180,7 +180,7 @@ Status KernelPack::BindVariants() {
 }
 
 std::string KernelPack::BuiltWith() const {
-  return Text("; it was built with \"", pack_->Meta("settings"), "\", --//:profile=full and no filter have every kernel");
+  return Text("; it was built with \"", pack_->Meta("settings"), "\"; --//:profile=full without a filter has every kernel");
 }
 
 std::string KernelPack::ValuesOf(Axis axis) const {
