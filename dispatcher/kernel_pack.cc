@@ -179,6 +179,10 @@ Status KernelPack::BindVariants() {
   return Status();
 }
 
+std::string KernelPack::BuiltWith() const {
+  return Text("; it was built with \"", pack_->Meta("settings"), "\"; --//:profile=full without a filter has every kernel");
+}
+
 std::string KernelPack::ValuesOf(Axis axis) const {
   std::string out;
   for (uint32_t digit = 0; digit < pack_->axis_value_count(places_[axis]); ++digit) {
@@ -216,8 +220,7 @@ Status KernelPack::Select(const Choice& choice, uint32_t* functional) const {
       *functional = static_cast<uint32_t>(found);
       return Status();
     }
-    return Status(kNotBuilt, Text("the pack ", pack_->path(), " was built without a kernel for dtype ", dtype,
-                                  "; build it with this functional"));
+    return Status(kNotBuilt, Text("the pack ", pack_->path(), " was built without a kernel for dtype ", dtype, BuiltWith()));
   }
   const int64_t head_dim = std::max(choice.head_dim_qk, choice.head_dim_vo);
   if (head_dim > head_dims_.back().tile) {
@@ -239,7 +242,7 @@ Status KernelPack::Select(const Choice& choice, uint32_t* functional) const {
   return Status(kNotBuilt, Text("the pack ", pack_->path(), " was built without a kernel for dtype ", dtype, ", head_dim ", head_dim,
                                 choice.is_windowed ? ", windowed" : "", choice.has_bias ? ", with bias" : "",
                                 choice.has_dropout ? ", with dropout" : "", choice.is_aligned ? "" : ", unaligned",
-                                ", nor one of layout any; build it with one of them"));
+                                ", nor one of layout any", BuiltWith()));
 }
 
 int64_t KernelPack::FindExact(const Choice& choice) const {

@@ -82,6 +82,8 @@ class KernelPack {
   Status BindVariants();
   Status Foreign(const std::string& why) const;
   bool Has(Axis axis) const { return (kernel_.axes >> axis & 1) != 0; }
+  // For people: which settings of the build left a functional out.
+  std::string BuiltWith() const;
   std::string ValuesOf(Axis axis) const;
   // The functional's index; -1 if the pack does not have it.
   int64_t Find(const Choice& choice, uint32_t head_dim_digit, bool is_aligned) const;

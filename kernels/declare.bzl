@@ -16,6 +16,8 @@ A declaration is plain data. `triton_kernel` turns it into targets and actions, 
     )
 """
 
+load(":settings.bzl", "PROFILES")
+
 def axis(name, values, labels = None):
     """A compile-time choice.
 
@@ -98,7 +100,7 @@ def config(constants, num_warps = 4, num_stages = 1, waves_per_eu = 0, max_regis
         **bounds
     )
 
-def kernel_declaration(entry, axes, arguments, configs, exclude = [], max_spills = -1, fp_fusion = True):
+def kernel_declaration(entry, axes, arguments, configs, exclude = [], profiles = {}, general = None, max_spills = -1, fp_fusion = True):
     """What triton_kernel needs to know of a kernel.
 
     Args:
@@ -107,6 +109,9 @@ def kernel_declaration(entry, axes, arguments, configs, exclude = [], max_spills
       arguments: list of tensor(), scalar(), stride(), constexpr(), in the kernel's order.
       configs: function(arch, values) -> list of config(), values = {axis: value}.
       exclude: list of {axis: value}: combinations that are not built. Give the reason in a comment.
+      profiles: {"smoke": list, "core": list} of {axis: value or list of values}: what these hold.
+        "core" holds also what "smoke" holds, "full" everything. Without "smoke" it holds what "core" holds, without "core" that holds everything.
+      general: {axis: value}: functionals that serve calls with any feature, or none. A filter of features leaves them in.
       max_spills: vector registers that a code object may spill before its action fails; -1: any number.
       fp_fusion: whether the compiler may fuse a multiplication and an addition into one rounding.
     """
@@ -115,24 +120,41 @@ def kernel_declaration(entry, axes, arguments, configs, exclude = [], max_spills
         if argument.name in names:
             fail("%s has two arguments %s" % (entry, argument.name))
         names[argument.name] = True
+    for profile in profiles:
+        if profile not in PROFILES[:-1]:
+            fail("%s has the profile %s; a declaration may give %s" % (entry, profile, ", ".join(PROFILES[:-1])))
+    core = profiles.get("core", [{}])
     return struct(
         entry = entry,
         axes = axes,
         arguments = arguments,
         configs = configs,
         exclude = exclude,
+        profiles = {"smoke": profiles.get("smoke", core), "core": core},
+        general = general,
         max_spills = max_spills,
         fp_fusion = fp_fusion,
     )
 
 def matches(values, condition):
-    """Whether the functional `values` has every axis value of `condition`."""
+    """Whether the functional `values` has every axis value of `condition`, or one of a list."""
     for name, value in condition.items():
         if name not in values:
             fail("no axis is called %s; there are %s" % (name, ", ".join(values.keys())))
-        if values[name] != str(value):
+        if values[name] not in [str(one) for one in (value if type(value) == "list" else [value])]:
             return False
     return True
+
+def profile_of(declaration, values):
+    """The first profile that holds the functional `values`."""
+    for profile in PROFILES[:-1]:
+        if any([matches(values, condition) for condition in declaration.profiles[profile]]):
+            return profile
+    return PROFILES[-1]
+
+def is_general(declaration, values):
+    """Whether the functional `values` serves calls with any feature, or none."""
+    return declaration.general != None and matches(values, declaration.general)
 
 def functionals(declaration):
     """The functionals of a declaration.

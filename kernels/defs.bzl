@@ -6,7 +6,7 @@ arch or several into the tree that the library reads; the words of a declaration
 """
 
 load("//platforms:archs.bzl", "ARCHS")
-load(":declare.bzl", "functionals", "signature")
+load(":declare.bzl", "functionals", "is_general", "profile_of", "signature")
 load(":images.bzl", _triton_images = "triton_images")
 load(":private.bzl", "triton_functional", "triton_kernel_functionals", _triton_pack = "triton_pack")
 
@@ -54,8 +54,10 @@ def triton_kernel(name, src, declaration, family, deps = [], visibility = None, 
             family = family,
             fp_fusion = declaration.fp_fusion,
             functional = json.encode(functional.values),
+            is_general = is_general(declaration, functional.values),
             kernel = name,
             max_spills = declaration.max_spills,
+            profile = profile_of(declaration, functional.values),
             signature = json.encode(struct(
                 types = compiled.types,
                 alignments = compiled.alignments,
@@ -67,6 +69,7 @@ def triton_kernel(name, src, declaration, family, deps = [], visibility = None, 
         )
     triton_kernel_functionals(
         name = name,
+        axes = axes,
         family = family,
         functionals = targets,
         kernel = name,

@@ -1,8 +1,8 @@
 """The rules behind triton_kernel and triton_pack (defs.bzl)."""
 
-load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
 load("//toolchains/triton:toolchain.bzl", "TOOLCHAIN_TYPE")
-load(":providers.bzl", "TritonKernelInfo")
+load(":providers.bzl", "TritonFunctionalInfo", "TritonKernelInfo")
+load(":settings.bzl", "SETTINGS", "describe", "is_chosen", "settings_of")
 
 _CODE_OBJECT = {"amd": "hsaco", "nvidia": "cubin"}
 
@@ -85,12 +85,21 @@ def _triton_functional_impl(ctx):
         reports.append(report)
     return [
         DefaultInfo(files = depset(codes + reports)),
+        TritonFunctionalInfo(
+            is_general = ctx.attr.is_general,
+            name = ctx.label.name,
+            profile = ctx.attr.profile,
+            values = json.decode(ctx.attr.functional),
+        ),
         TritonKernelInfo(
             arch = toolchain.arch,
+            axes = dict(json.decode(ctx.attr.axes)),
             codes = depset(codes),
             family = ctx.attr.family,
+            functionals = [ctx.label.name],
             kernel = ctx.attr.kernel,
             reports = depset(reports),
+            triton = toolchain.version,
             vendor = toolchain.vendor,
         ),
     ]
@@ -105,8 +114,10 @@ triton_functional = rule(
         "family": attr.string(mandatory = True, doc = "Directory of the pack."),
         "fp_fusion": attr.bool(mandatory = True, doc = "Whether a multiplication and an addition may be fused."),
         "functional": attr.string(mandatory = True, doc = "JSON: {axis: value}."),
+        "is_general": attr.bool(doc = "Whether a filter of features leaves it in: it serves calls with any of them, or none."),
         "kernel": attr.string(mandatory = True, doc = "Name of the kernel."),
         "max_spills": attr.int(mandatory = True, doc = "Vector registers that may spill; -1: any number."),
+        "profile": attr.string(mandatory = True, doc = "The first profile that holds it."),
         "signature": attr.string(mandatory = True, doc = "JSON: {types, alignments, constants}."),
         "src": attr.label(mandatory = True, allow_single_file = [".py"], doc = "The kernel source."),
     },
@@ -114,66 +125,53 @@ triton_functional = rule(
     doc = "One functional of a kernel: a TritonCompile action for each config of the platform's arch.",
 )
 
-def _wildcard_match(pattern, text):
-    """Whether `text` matches `pattern`, in which * stands for any text."""
-    parts = pattern.split("*")
-    if len(parts) == 1:
-        return pattern == text
-    if not text.startswith(parts[0]) or not text.endswith(parts[-1]) or len(text) < len(parts[0]) + len(parts[-1]):
-        return False
-    middle = text[len(parts[0]):len(text) - len(parts[-1])]
-    for part in parts[1:-1]:
-        at = middle.find(part)
-        if at < 0:
-            return False
-        middle = middle[at + len(part):]
-    return True
-
 def _triton_kernel_impl(ctx):
-    only = ctx.attr._only[BuildSettingInfo].value
-    infos = [
-        dep[TritonKernelInfo]
-        for dep in ctx.attr.functionals
-        if not only or any([_wildcard_match(pattern, dep.label.name) for pattern in only])
-    ]
+    settings = settings_of(ctx)
     toolchain = ctx.toolchains[TOOLCHAIN_TYPE]
-    codes = depset(transitive = [info.codes for info in infos])
-    reports = depset(transitive = [info.reports for info in infos])
+    axes = dict(json.decode(ctx.attr.axes))
+    chosen = [dep for dep in ctx.attr.functionals if is_chosen(dep[TritonFunctionalInfo], axes, settings)]
+    codes = depset(transitive = [dep[TritonKernelInfo].codes for dep in chosen])
+    reports = depset(transitive = [dep[TritonKernelInfo].reports for dep in chosen])
     return [
         DefaultInfo(files = depset(transitive = [codes, reports])),
         TritonKernelInfo(
             arch = toolchain.arch,
+            axes = axes,
             codes = codes,
             family = ctx.attr.family,
+            functionals = [dep[TritonFunctionalInfo].name for dep in chosen],
             kernel = ctx.attr.kernel,
             reports = reports,
+            triton = toolchain.version,
             vendor = toolchain.vendor,
         ),
     ]
 
 triton_kernel_functionals = rule(
     implementation = _triton_kernel_impl,
-    attrs = {
-        "family": attr.string(mandatory = True, doc = "Directory of the pack."),
-        "functionals": attr.label_list(providers = [TritonKernelInfo], doc = "triton_functional targets."),
-        "kernel": attr.string(mandatory = True, doc = "Name of the kernel."),
-        "_only": attr.label(default = "//kernels:only"),
-    },
+    attrs = dict(
+        SETTINGS,
+        axes = attr.string(mandatory = True, doc = "JSON: [[axis, [values]], ...]."),
+        family = attr.string(mandatory = True, doc = "Directory of the pack."),
+        functionals = attr.label_list(providers = [TritonFunctionalInfo, TritonKernelInfo], doc = "triton_functional targets."),
+        kernel = attr.string(mandatory = True, doc = "Name of the kernel."),
+    ),
     toolchains = [TOOLCHAIN_TYPE],
-    doc = "All functionals of a kernel, or those that --//kernels:only names.",
+    doc = "Those functionals of a kernel that the settings choose (settings.bzl).",
 )
 
 def _triton_pack_impl(ctx):
     info = ctx.attr.kernel[TritonKernelInfo]
     if not info.reports.to_list():
-        # --//kernels:only leaves nothing of this kernel.
-        return [DefaultInfo(), OutputGroupInfo(reports = info.reports)]
+        # The settings leave nothing of this kernel.
+        return [DefaultInfo(), info, OutputGroupInfo(reports = info.reports)]
     path = "aotriton.images/%s-%s/%s/%s.pack" % (info.vendor, info.arch, info.family, info.kernel)
     pack = ctx.actions.declare_file("%s/%s" % (ctx.label.name, path))
     args = ctx.actions.args()
     args.use_param_file("@%s", use_always = True)
     args.set_param_file_format("multiline")
     args.add("--out", pack)
+    args.add("--settings", describe(settings_of(ctx)))
     args.add_all(info.reports)
     ctx.actions.run(
         mnemonic = "TritonPack",
@@ -185,16 +183,18 @@ def _triton_pack_impl(ctx):
     )
     return [
         DefaultInfo(files = depset([pack])),
+        info,
         OutputGroupInfo(reports = info.reports),
     ]
 
 triton_pack = rule(
     implementation = _triton_pack_impl,
-    attrs = {
-        "kernel": attr.label(mandatory = True, providers = [TritonKernelInfo], doc = "A triton_kernel, or one functional of it."),
-        "_tool": attr.label(default = "//tools/pack", executable = True, cfg = "exec"),
-    },
+    attrs = dict(
+        SETTINGS,
+        kernel = attr.label(mandatory = True, providers = [TritonKernelInfo], doc = "A triton_kernel, or one functional of it."),
+        _tool = attr.label(default = "//tools/pack", executable = True, cfg = "exec"),
+    ),
     doc = """One file with the code objects of a kernel for the platform's arch:
-`<name>/aotriton.images/<vendor>-<arch>/<family>/<kernel>.pack`; no file where `--//kernels:only`
-leaves nothing of the kernel. The output group `reports` has the compile reports.""",
+`<name>/aotriton.images/<vendor>-<arch>/<family>/<kernel>.pack`; no file where the
+settings (settings.bzl) leave nothing of the kernel. The output group `reports` has the compile reports.""",
 )

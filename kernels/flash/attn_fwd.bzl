@@ -6,9 +6,12 @@ What every argument means stands in attn_fwd.py; dispatcher/attn_fwd.cc binds th
 load("//kernels:declare.bzl", "config", "kernel_declaration", "scalar")
 load(
     ":family.bzl",
+    "ANY",
     "ATTENTION_EXCLUDES",
+    "CORE_ALIGNED",
     "attention_axes",
     "attention_constexprs",
+    "attention_profiles",
     "bias_operand",
     "bias_strides",
     "fp32_tensor",
@@ -99,6 +102,9 @@ ATTN_FWD = kernel_declaration(
     entry = "attn_fwd",
     axes = attention_axes(),
     exclude = ATTENTION_EXCLUDES,
+    # The decoder of an image's latents attends over one head of 512, in inference.
+    profiles = attention_profiles(CORE_ALIGNED + [ANY, {"layout": "aligned", "head_dim": 512, "causal": 0, "bias": 0, "dropout": 0}]),
+    general = ANY,
     arguments = [operand("Q"), operand("K"), operand("V"), bias_operand("B"), operand("Out"), fp32_tensor("L")] +
                 [scalar("sm_scale", "fp32")] +
                 strides("q", "zhm") + strides("k", "zhn") + strides("v", "zhn") + strides("o", "zhm") +

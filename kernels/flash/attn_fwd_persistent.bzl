@@ -28,5 +28,10 @@ ATTN_FWD_PERSISTENT = kernel_declaration(
                 [scalar("lse_scale", "fp32"), scalar("store_lse", "i32"), scalar("lse_compact", "i32")] +
                 [scalar("num_programs", "i32"), tensor("persistent_counter", "*i32"), constexpr("HEAD_DIM", "{head_dim}"), constexpr("BLOCK_M"), constexpr("BLOCK_N")],
     configs = _configs,
+    # Calls of other head dims take attn_fwd, which is as fast.
+    profiles = {
+        "core": [{"head_dim": [64, 128]}],
+        "smoke": [{"dtype": "bf16", "head_dim": 64}, {"dtype": "fp16", "head_dim": 16}],
+    },
     fp_fusion = False,  # attn_fwd.bzl says why
 )

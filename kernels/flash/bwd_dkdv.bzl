@@ -4,9 +4,11 @@ load("//kernels:declare.bzl", "kernel_declaration", "scalar")
 load(":bwd_configs.bzl", "bwd_dkdv_configs")
 load(
     ":family.bzl",
+    "ANY",
     "ATTENTION_EXCLUDES",
     "attention_axes",
     "attention_constexprs",
+    "attention_profiles",
     "bias_operand",
     "bias_strides",
     "fp32_tensor",
@@ -19,6 +21,8 @@ BWD_DKDV = kernel_declaration(
     entry = "bwd_dkdv",
     axes = attention_axes(),
     exclude = ATTENTION_EXCLUDES,
+    profiles = attention_profiles(),
+    general = ANY,
     arguments = [operand("Q"), operand("K"), operand("V"), bias_operand("B"), operand("DO"), operand("DK"), operand("DV"), fp32_tensor("L"), fp32_tensor("Delta")] +
                 [scalar("sm_scale", "fp32")] +
                 strides("q", "zhm") + strides("k", "zhn") + strides("v", "zhn") + bias_strides("b") +

@@ -3,7 +3,10 @@
 load("//kernels:declare.bzl", "config", "constexpr", "kernel_declaration", "scalar", "tensor")
 load(
     ":family.bzl",
+    "ANY",
+    "CORE_HEAD_DIMS",
     "FP32_IS_ANY",
+    "SMOKE_ANY",
     "dtype_axis",
     "fp32_tensor",
     "head_dim_axis",
@@ -22,6 +25,16 @@ BWD_PREPROCESS = kernel_declaration(
     entry = "bwd_preprocess",
     axes = [dtype_axis(), head_dim_axis(), layout_axis()],
     exclude = FP32_IS_ANY,
+    profiles = {
+        "core": [ANY, {"layout": "aligned", "head_dim": CORE_HEAD_DIMS}],
+        # With the tiles that no other kernel has in smoke: this one compiles fast.
+        "smoke": SMOKE_ANY + [
+            {"dtype": "bf16", "layout": "aligned", "head_dim": 64},
+            {"dtype": "fp16", "layout": "aligned", "head_dim": 128},
+            {"dtype": "fp32", "head_dim": [80, 96, 160, 192, 224, 256, 512]},
+        ],
+    },
+    general = ANY,
     arguments = [operand("Out"), operand("DO"), fp32_tensor("Delta")] +
                 strides("o", "zhm") + strides("do", "zhm") + lse_strides() +
                 [

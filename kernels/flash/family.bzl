@@ -10,7 +10,7 @@ load("//kernels:declare.bzl", "axis", "constexpr", "scalar", "stride", "tensor")
 
 HEAD_DIMS = [16, 32, 48, 64, 80, 96, 128, 160, 192, 224, 256, 512]
 
-_ANY = {"layout": "any"}
+ANY = {"layout": "any"}
 _ALIGNED = {"layout": "aligned"}
 _NOT_CAUSAL = {"causal": 0}
 _NO_BIAS = {"bias": 0}
@@ -45,22 +45,50 @@ ATTENTION_EXCLUDES = FP32_IS_ANY + [
     {"layout": "any", "dropout": 0},
 ]
 
+# Tiles that models use with head dims that are the tile: transformers and vision (64, 80, 96, 128, 256), small vision
+# windows (32), latent attention with V padded (192). Dropout is for training, of models of 64 and 128.
+CORE_HEAD_DIMS = [32, 64, 80, 96, 128, 192, 256]
+_DROPOUT_HEAD_DIMS = [64, 128]
+
+# PyTorch's SDPA and TransformerEngine call with a window or with a bias, never with both. What is not here, "any" serves.
+CORE_ALIGNED = [
+    dict(switches, layout = "aligned", head_dim = head_dims, dropout = dropout)
+    for head_dims, dropout in [(CORE_HEAD_DIMS, 0), (_DROPOUT_HEAD_DIMS, 1)]
+    for switches in [{"bias": 0}, {"causal": 0, "bias": 1}]
+]
+
+# In smoke every kernel has these of "any", and so every dtype.
+SMOKE_ANY = [
+    {"dtype": "bf16", "head_dim": 64, "layout": "any"},
+    {"dtype": "fp16", "head_dim": 48, "layout": "any"},
+    {"dtype": "fp32", "head_dim": 32, "layout": "any"},
+]
+
+_SMOKE_ALIGNED = [
+    {"dtype": "bf16", "head_dim": 64, "layout": "aligned", "bias": 0, "dropout": 0},
+    {"dtype": "fp16", "head_dim": 128, "layout": "aligned", "causal": 0, "bias": 1, "dropout": 1},
+]
+
+def attention_profiles(core = CORE_ALIGNED + [ANY]):
+    """What smoke and core hold of a kernel that computes scores; by default core serves every call."""
+    return {"core": core, "smoke": _SMOKE_ALIGNED + SMOKE_ANY}
+
 def operand(name):
     """A tensor of the axis dtype."""
-    return tensor(name, "*{dtype}", align = 16, align_unless = _ANY)
+    return tensor(name, "*{dtype}", align = 16, align_unless = ANY)
 
 def bias_operand(name):
     """B or dB."""
-    return tensor(name, "*{dtype}", align = 16, align_unless = _ANY, unless = _NO_BIAS)
+    return tensor(name, "*{dtype}", align = 16, align_unless = ANY, unless = _NO_BIAS)
 
 def strides(prefix, dims):
     """The strides of an operand but the last, which is 1."""
-    return [stride("stride_%s%s" % (prefix, dim), align = 8, align_unless = _ANY) for dim in dims.elems()]
+    return [stride("stride_%s%s" % (prefix, dim), align = 8, align_unless = ANY) for dim in dims.elems()]
 
 def bias_strides(prefix):
     """All strides of B or dB; the last is 1 where alignment is promised."""
     return [
-        stride("stride_%s%s" % (prefix, dim), align = 8, align_unless = _ANY, unless = _NO_BIAS)
+        stride("stride_%s%s" % (prefix, dim), align = 8, align_unless = ANY, unless = _NO_BIAS)
         for dim in "zhm".elems()
     ] + [stride("stride_%sn" % prefix, unless = _ALIGNED, constant = 1)]
 

@@ -1,6 +1,6 @@
 """few_images: an images target with chosen archs and functionals, in any configuration."""
 
-_ARCHS = str(Label("//platforms:archs"))
+_ARCHS = str(Label("//:archs"))
 _ONLY = str(Label("//kernels:only"))
 
 def _chosen_impl(_settings, attr):
@@ -29,5 +29,5 @@ few_images = rule(
         "reports": attr.bool(doc = "Give the compile reports, not the images."),
         "_allowlist_function_transition": attr.label(default = "@bazel_tools//tools/allowlists/function_transition_allowlist"),
     },
-    doc = "The files of `images` as they are with --//platforms:archs and --//kernels:only.",
+    doc = "The files of `images` as they are with --//:archs and --//kernels:only.",
 )

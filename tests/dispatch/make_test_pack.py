@@ -150,7 +150,8 @@ def intact(kernel, vendor, arch):
     choices = [{}]
     for name, values in axes:
         choices = [{**chosen, name: value} for chosen in choices for value in values]
-    meta = {"kernel": kernel, "family": "flash", "vendor": vendor, "arch": arch, "triton": "test", "abi": ABI, "version": "0.0.1"}
+    meta = {"kernel": kernel, "family": "flash", "vendor": vendor, "arch": arch, "triton": "test", "abi": ABI, "version": "0.0.1",
+            "settings": "--//:profile=test"}
     return Pack(meta, list(axes), [functional(kernel, arch, values) for values in choices if is_built(kernel, values)])
 
 

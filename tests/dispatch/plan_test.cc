@@ -255,7 +255,7 @@ TEST_F(PlanTest, ServesHolesByTheNextTile) {
   EXPECT_EQ(MakePlan(op).code(), kNotBuilt);
   EXPECT_EQ(Chosen(op), "the pack " + support::PackOf("gfx942") +
                             " was built without a kernel for dtype fp32, head_dim 128, windowed, with dropout, unaligned, "
-                            "nor one of layout any; build it with one of them");
+                            "nor one of layout any; it was built with \"--//:profile=test\"; --//:profile=full without a filter has every kernel");
 }
 
 TEST_F(PlanTest, PromisesAlignmentOnlyWhereItIs) {

@@ -30,7 +30,7 @@ def prefix(tmp_path_factory):
     """An installation with the images of two archs, made one after the other."""
     prefix = str(tmp_path_factory.mktemp("prefix"))
     for arch in ("gfx942", "gfx1100"):
-        result = bazelw(SMOKE, "run", "@aotriton//:install", f"--@aotriton//platforms:archs={arch}",
+        result = bazelw(SMOKE, "run", "@aotriton//:install", f"--@aotriton//:archs={arch}",
                         "--noshow_progress", "--", "--prefix", prefix)
         assert result.returncode == 0, result.stdout
     yield prefix
@@ -72,7 +72,7 @@ CLAIM = ["--@aotriton//:release=0.11", "--@aotriton//:namespace_suffix=_mine"]
 
 def test_an_installation_is_called_what_it_claims_to_be(tmp_path):
     prefix = str(tmp_path)
-    result = bazelw(SMOKE, "run", "@aotriton//:install", "--@aotriton//platforms:archs=gfx942", *CLAIM, "--noshow_progress", "--",
+    result = bazelw(SMOKE, "run", "@aotriton//:install", "--@aotriton//:archs=gfx942", *CLAIM, "--noshow_progress", "--",
                     "--prefix", prefix)
     assert result.returncode == 0, result.stdout
     assert os.readlink(f"{prefix}/lib/libaotriton_mine_v2.so") == "libaotriton_mine_v2.so.0.11.2"
@@ -87,7 +87,7 @@ def test_an_installation_is_called_what_it_claims_to_be(tmp_path):
 
 def test_a_claim_compiles_no_kernel_anew():
     def keys(*options):
-        result = bazelw(SMOKE, "aquery", "mnemonic(TritonCompile, deps(@aotriton//:images))", "--@aotriton//platforms:archs=gfx942",
+        result = bazelw(SMOKE, "aquery", "mnemonic(TritonCompile, deps(@aotriton//:images))", "--@aotriton//:archs=gfx942",
                         "--noshow_progress", *options)
         assert result.returncode == 0, result.stdout
         return sorted(line for line in result.stdout.splitlines() if "ActionKey" in line)
@@ -110,12 +110,12 @@ def test_an_unknown_arch_is_an_error_that_lists_the_known_ones(argument):
 
 
 def test_an_unknown_arch_among_several_is_one_too():
-    result = bazelw(SMOKE, "build", "@aotriton//:aotriton", "--@aotriton//platforms:archs=gfx942,gfx999")
+    result = bazelw(SMOKE, "build", "@aotriton//:aotriton", "--@aotriton//:archs=gfx942,gfx999")
     assert result.returncode != 0
     assert "unknown arch 'gfx999'" in result.stdout and "gfx90a, gfx942, gfx950, gfx1100, gfx1201, sm_90" in result.stdout
 
 
 def test_without_an_arch_the_build_says_how_to_give_one():
-    result = bazelw(SMOKE, "build", "@aotriton//:aotriton", "--@aotriton//platforms:archs=")
+    result = bazelw(SMOKE, "build", "@aotriton//:aotriton", "--@aotriton//:archs=")
     assert result.returncode != 0
     assert "give_an_arch_like_--platforms=gfx950" in result.stdout

@@ -113,8 +113,9 @@ def report(directory, name, code=b"code", **changes):
 
 def test_reports_become_a_pack(tmp_path):
     small = report(tmp_path, "small", b"s", config={"constants": {"BLOCK_M": 16}, "max_seqlen_q": 64, "max_seqlen_k": None, "min_fill": 150})
-    pack = make_pack([small, report(tmp_path, "large", b"l")])
-    assert pack.meta["arch"] == "gfx942" and pack.meta["abi"] == "1" and re.fullmatch(r"\d+\.\d+\.\d+", pack.meta["version"])
+    pack = make_pack([small, report(tmp_path, "large", b"l")], "--//:profile=core")
+    assert pack.meta["arch"] == "gfx942" and pack.meta["abi"] == "1" and pack.meta["settings"] == "--//:profile=core"
+    assert re.fullmatch(r"\d+\.\d+\.\d+", pack.meta["version"])
     assert pack.functionals[0].choices == [Choice(0, max_seqlen_q=64, min_fill=150), Choice(1)]
     assert [variant.code for variant in pack.functionals[0].variants] == [b"s", b"l"]
 
@@ -122,10 +123,10 @@ def test_reports_become_a_pack(tmp_path):
 def test_what_does_not_belong_together_is_refused(tmp_path):
     first = report(tmp_path, "a")
     with pytest.raises(PackError, match="one pack holds one kernel for one arch"):
-        make_pack([first, report(tmp_path, "b", arch="gfx950")])
+        make_pack([first, report(tmp_path, "b", arch="gfx950")], "--//:profile=core")
     with pytest.raises(PackError, match="different arguments"):
-        make_pack([first, report(tmp_path, "c", arguments=[["K", "*fp16"]])])
+        make_pack([first, report(tmp_path, "c", arguments=[["K", "*fp16"]])], "--//:profile=core")
     with pytest.raises(PackError, match="is not the code object"):
-        make_pack([report(tmp_path, "d", sha256="0" * 64)])
+        make_pack([report(tmp_path, "d", sha256="0" * 64)], "--//:profile=core")
     with pytest.raises(PackError, match="no variant to pack"):
-        make_pack([])
+        make_pack([], "--//:profile=core")

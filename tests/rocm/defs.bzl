@@ -2,7 +2,7 @@
 
 load("@rules_python//python:defs.bzl", "py_test")
 
-_ARCHS = str(Label("//platforms:archs"))
+_ARCHS = str(Label("//:archs"))
 _ONLY = str(Label("//kernels:only"))
 
 def _arch_impl(settings, attr):

@@ -1,6 +1,6 @@
 """Every functional of the attention family once, on each simulated arch that the images are for. Takes long: by hand.
 
-    ./bazelw test //tests/simulator:family_test --//platforms:archs=gfx942,gfx1100 --test_output=all
+    ./bazelw test //tests/simulator:family_test --//:archs=gfx942,gfx1100 --test_output=all
 """
 
 import itertools

@@ -24,15 +24,15 @@ def read_variant(report_path):
     return report, variant
 
 
-def make_pack(report_paths):
-    """The pack of all variants; each must be of the same kernel, arch and axes."""
+def make_pack(report_paths, settings):
+    """The pack of all variants; each must be of the same kernel, arch and axes. `settings` chose them."""
     if not report_paths:
         raise PackError("there is no variant to pack: does --//kernels:only exclude every functional?")
     meta, axes, functionals = None, None, {}
     for path in report_paths:
         report, variant = read_variant(path)
         this_meta = {key: report[key] for key in ("kernel", "family", "vendor", "arch", "triton")}
-        this_meta.update(abi=ABI, version=VERSION)
+        this_meta.update(abi=ABI, version=VERSION, settings=settings)
         this_axes = [(name, tuple(values)) for name, values in report["axes"]]
         if meta is None:
             meta, axes = this_meta, this_axes
@@ -52,10 +52,11 @@ def make_pack(report_paths):
 def main():
     parser = argparse.ArgumentParser(prog="pack", fromfile_prefix_chars="@", description=__doc__)
     parser.add_argument("--out", required=True, help="the pack")
+    parser.add_argument("--settings", required=True, help="what chose the functionals, as on Bazel's command line")
     parser.add_argument("reports", nargs="*", metavar="REPORT", help="report of a code object; the code object lies beside it")
     options = parser.parse_args()
     try:
-        write_pack(options.out, make_pack(options.reports))
+        write_pack(options.out, make_pack(options.reports, options.settings))
     except PackError as error:
         sys.exit(f"pack: {error}")
 

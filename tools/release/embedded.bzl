@@ -52,7 +52,7 @@ def _embedded_packs_source_impl(ctx):
 
 _embedded_packs_source = rule(
     implementation = _embedded_packs_source_impl,
-    attrs = {"packs": attr.label_list(mandatory = True, allow_files = [".pack"], doc = "The files, or a triton_images target.")},
+    attrs = {"packs": attr.label_list(mandatory = True, allow_files = [".pack"], doc = "The files.")},
     doc = "A C++ file that holds packs.",
 )
 
@@ -61,7 +61,7 @@ def embedded_packs(name, packs, **kwargs):
 
     Args:
       name: of the library.
-      packs: list of labels: pack files, or triton_images targets.
+      packs: list of labels of pack files.
       **kwargs: of both targets, e.g. target_compatible_with.
     """
     _embedded_packs_source(

@@ -29,8 +29,8 @@ def files_to_install():
             result[f"include/aotriton/{os.path.relpath(header, tree)}"] = header
     for library in glob.glob(f"{ROOT}/libaotriton*_v2.so.*"):
         result[f"lib/{os.path.basename(library)}"] = library
-    for pack in glob.glob(f"{ROOT}/aotriton.images/*/*/*.pack"):
-        result[f"lib/{os.path.relpath(pack, ROOT)}"] = pack
+    for image in glob.glob(f"{ROOT}/aotriton.images/*/*/*.pack") + glob.glob(f"{ROOT}/aotriton.images/*/manifest.json"):
+        result[f"lib/{os.path.relpath(image, ROOT)}"] = image
     for cmake in glob.glob(f"{ROOT}/tools/release/*.cmake"):
         result[f"lib/cmake/aotriton/{os.path.basename(cmake)}"] = cmake
     return result
