@@ -8,7 +8,7 @@ namespace simulator {
 namespace {
 
 void WriteMask(Wave& wave, const Instruction& instruction, uint64_t mask, uint64_t defined) {
-  wave.SetLaneMask(instruction.scalar_destination, mask & wave.exec(), (wave.exec() & ~defined) == 0);
+  wave.SetLaneMask(instruction.scalar_destination, mask & wave.exec(), wave.exec() & ~defined);
 }
 
 // parameter: [0] subtracts, [1] with its sources exchanged, [2] reads a carry.
@@ -20,9 +20,9 @@ void AddCarry(Wave& wave, const Instruction& instruction) {
   const uint32_t* b = SourceRows(wave, instruction, 1, Type::kWord, room[1], &defined);
   if (parameter[1] != 0) std::swap(a, b);
   if (parameter[2] != 0) {
-    bool mask_defined = true;
-    carry_in = wave.LaneMask(instruction.source[2], &mask_defined);
-    if (!mask_defined) defined = 0;
+    uint64_t unset;
+    carry_in = wave.LaneMask(instruction.source[2], &unset);
+    defined &= ~unset;
   }
   const uint64_t sign = parameter[0] != 0 ? ~uint64_t{0} : 1;
   for (int i = 0; i < wave.lanes; ++i) {
@@ -48,9 +48,19 @@ void MultiplyAdd64(Wave& wave, const Instruction& instruction) {
     Lane<uint64_t>::Put(result, i, sum);
     carry |= static_cast<uint64_t>(sum < product) << i;
   }
-  const uint64_t low_words_defined = LowWordsDefined(wave, instruction);
-  WriteResult(wave, instruction, Type::kPair, result, defined);
-  SetLowWordDefined(wave, instruction, low_words_defined);
+  Unset unset;
+  unset.any = (~defined & wave.exec()) != 0;
+  if (unset.any) {
+    memset(unset.bits, 0, sizeof(unset.bits));
+    for (int source = 0; source < 3; ++source) {
+      alignas(64) uint32_t bits[2 * kRow] = {};
+      SourceUnset(wave, instruction, source, source == 2 ? Type::kPair : Type::kWord, bits);
+      for (int i = 0; i < wave.lanes; ++i) {
+        Lane<uint64_t>::Put(unset.bits, i, Lane<uint64_t>::Get(unset.bits, i) | Upwards(Lane<uint64_t>::Get(bits, i)));
+      }
+    }
+  }
+  WriteResult(wave, instruction, Type::kPair, result, &unset);
   WriteMask(wave, instruction, carry, defined);
 }
 
@@ -98,12 +108,9 @@ void DivFmas(Wave& wave, const Instruction& instruction) {
   uint64_t defined = kAllLanes;
   const uint32_t* rows[3];
   for (int i = 0; i < 3; ++i) rows[i] = SourceRows(wave, instruction, i, Type::kFloat, room[i], &defined);
-  bool mask_defined = true;
-  Operand vcc;
-  vcc.kind = Operand::Kind::kSgpr;
-  vcc.index = kVccLo;
-  const uint64_t scaled = wave.LaneMask(vcc, &mask_defined);
-  if (!mask_defined) defined = 0;
+  uint64_t mask_unset;
+  const uint64_t scaled = wave.LaneMask(Vcc(), &mask_unset);
+  defined &= ~mask_unset;
   for (int i = 0; i < wave.lanes; ++i) {
     const float value = Fma(Float(rows[0][i]), Float(rows[1][i]), Float(rows[2][i]));
     const int scale = Exponent(Float(rows[2][i])) > 127 ? 64 : -64;
@@ -123,15 +130,21 @@ void ConditionalMask(Wave& wave, const Instruction& instruction) {
   };
   const uint32_t* a = SourceRows(wave, instruction, 0, type_of(0), room[0], &if_clear);
   const uint32_t* b = SourceRows(wave, instruction, 1, type_of(1), room[1], &if_set);
-  bool mask_defined = true;
-  const uint64_t mask = wave.LaneMask(instruction.source[2], &mask_defined);
+  uint64_t mask_unset;
+  const uint64_t mask = wave.LaneMask(instruction.source[2], &mask_unset);
   for (int i = 0; i < wave.lanes; ++i) {
     const uint32_t select = -static_cast<uint32_t>(mask >> i & 1);
     result[i] = (a[i] & ~select) | (b[i] & select);
   }
   // What is not chosen may be undefined.
-  const uint64_t defined = mask_defined ? (mask & if_set) | (~mask & if_clear) : 0;
-  WriteResult(wave, instruction, type, result, defined);
+  Unset unset;
+  unset.any = (((mask & ~if_set) | (~mask & ~if_clear) | mask_unset) & wave.exec()) != 0;
+  if (unset.any) {
+    alignas(64) uint32_t bits[2][2 * kRow];
+    for (int source = 0; source < 2; ++source) SourceUnset(wave, instruction, source, type_of(source), bits[source]);
+    for (int i = 0; i < wave.lanes; ++i) unset.bits[i] = mask_unset >> i & 1 ? ~0u : bits[mask >> i & 1][i];
+  }
+  WriteResult(wave, instruction, type, result, &unset);
 }
 
 void DefineAdd(const std::vector<const char*>& names, bool subtracts, bool reversed, bool reads_carry) {

@@ -10,20 +10,27 @@ uint64_t Packed(const uint32_t* rows, int lanes) {
   return mask;
 }
 
-void Compare(Wave& wave, const Instruction& instruction) {
+// The lanes for which the relation holds; in *unset those where that depends on an undefined value.
+uint64_t Holds(Wave& wave, const Instruction& instruction, uint64_t* unset) {
   alignas(64) uint32_t result[2 * kRow];
-  const uint64_t defined = ComputeLanes(wave, instruction, result);
-  const uint64_t mask = Packed(result, wave.lanes) & wave.exec();
-  wave.SetLaneMask(instruction.scalar_destination, mask, (wave.exec() & ~defined) == 0);
+  Unset of_result;
+  ComputeLanes(wave, instruction, result, &of_result);
+  *unset = of_result.any ? Packed(of_result.bits, wave.lanes) & wave.exec() : 0;
+  return Packed(result, wave.lanes) & wave.exec();
+}
+
+void Compare(Wave& wave, const Instruction& instruction) {
+  uint64_t unset;
+  const uint64_t mask = Holds(wave, instruction, &unset);
+  wave.SetLaneMask(instruction.scalar_destination, mask, unset);
 }
 
 // v_cmpx: the result is the new exec.
 void CompareExec(Wave& wave, const Instruction& instruction) {
-  alignas(64) uint32_t result[2 * kRow];
-  const uint64_t defined = ComputeLanes(wave, instruction, result);
-  wave.RequireDefined(defined, wave.exec(), "a v_cmpx operand");
-  const uint64_t mask = Packed(result, wave.lanes) & wave.exec();
-  if (wave.isa == Isa::kGfx9) wave.SetLaneMask(instruction.scalar_destination, mask, true);
+  uint64_t unset;
+  const uint64_t mask = Holds(wave, instruction, &unset);
+  wave.RequireDefined(~unset, wave.exec(), "a v_cmpx operand");
+  if (wave.isa == Isa::kGfx9) wave.SetLaneMask(instruction.scalar_destination, mask, 0);
   wave.SetExec(mask);
 }
 

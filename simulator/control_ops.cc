@@ -8,13 +8,6 @@ void Jump(Wave& wave, const Instruction& instruction) {
   wave.pc = instruction.address + static_cast<uint64_t>(instruction.size) + static_cast<uint64_t>(int64_t{4} * instruction.immediate());
 }
 
-Operand Vcc() {
-  Operand vcc;
-  vcc.kind = Operand::Kind::kSgpr;
-  vcc.index = kVccLo;
-  return vcc;
-}
-
 template <bool kWanted>
 void BranchScc(Wave& wave, const Instruction& instruction) {
   wave.ClearScalarRead();
@@ -25,9 +18,10 @@ void BranchScc(Wave& wave, const Instruction& instruction) {
 
 template <bool kZero>
 void BranchVcc(Wave& wave, const Instruction& instruction) {
-  bool defined = true;
-  const uint64_t vcc = wave.LaneMask(Vcc(), &defined);
-  if (!defined) throw Fault("an undefined scalar register decides a branch");
+  uint64_t unset;
+  const uint64_t vcc = wave.LaneMask(Vcc(), &unset);
+  // One bit that is set suffices.
+  if (unset != 0 && (vcc & ~unset) == 0) throw Fault("an undefined scalar register decides a branch");
   if ((vcc == 0) == kZero) Jump(wave, instruction);
 }
 

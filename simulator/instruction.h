@@ -45,6 +45,10 @@ using Execute = void (*)(Wave&, const Instruction&);
 // One element-wise operation over all lanes: rows of 64 words, two for a pair.
 using LaneFunction = void (*)(uint32_t* result, const uint32_t* a, const uint32_t* b, const uint32_t* c, int lanes);
 
+// How far a bit without a value spreads: to all of the result; to the bits from its place on upwards (a sum); or to the bits
+// that are made of it (a move, a shift, an and).
+enum class Spread : uint8_t { kWhole, kUpwards, kBits };
+
 // What an instruction means. `execute` does all of it.
 struct Semantics {
   std::string name;
@@ -53,10 +57,19 @@ struct Semantics {
   Type sources[3] = {Type::kNone, Type::kNone, Type::kNone};
   int source_count = 0;
   Type result = Type::kNone;
-  bool carries_upwards = false;  // a pair's low word is made of low words only: the high ones may be undefined
+  Spread spread = Spread::kWhole;
+  int controls = 0;  // a bit for each source that says where the others' bits go
   bool reads_result = false;  // the destination is the third source
   int parameter[4] = {};      // what differs between the instructions of one `execute`
 };
+
+// The lane mask that many instructions read or write without naming it.
+inline Operand Vcc() {
+  Operand vcc;
+  vcc.kind = Operand::Kind::kSgpr;
+  vcc.index = kVccLo;
+  return vcc;
+}
 
 struct Instruction {
   const Semantics* semantics = nullptr;

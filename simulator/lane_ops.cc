@@ -13,10 +13,10 @@ void ReadFirstLane(Wave& wave, const Instruction& instruction) {
   if (!instruction.source[0].is_vgpr()) {
     wave.ClearScalarRead();
     const uint32_t value = wave.Scalar(instruction.source[0]);
-    wave.SetScalar(instruction.scalar_destination, value, wave.scalar_read_defined());
+    wave.SetScalar(instruction.scalar_destination, value, wave.ScalarUnset(instruction.source[0]));
     return;
   }
-  wave.SetScalar(instruction.scalar_destination, wave.Vgpr(source)[lane], (wave.VgprDefined(source) >> lane & 1) != 0);
+  wave.SetScalar(instruction.scalar_destination, wave.Vgpr(source)[lane], wave.VgprUnset(source, lane));
 }
 
 int LaneNumber(Wave& wave, const Operand& operand) {
@@ -28,17 +28,13 @@ int LaneNumber(Wave& wave, const Operand& operand) {
 
 void ReadLane(Wave& wave, const Instruction& instruction) {
   const int lane = LaneNumber(wave, instruction.source[1]), source = instruction.source[0].index;
-  wave.SetScalar(instruction.scalar_destination, wave.Vgpr(source)[lane], (wave.VgprDefined(source) >> lane & 1) != 0);
+  wave.SetScalar(instruction.scalar_destination, wave.Vgpr(source)[lane], wave.VgprUnset(source, lane));
 }
 
 void WriteLane(Wave& wave, const Instruction& instruction) {
-  const int lane = LaneNumber(wave, instruction.source[1]), destination = instruction.destination.index;
-  wave.ClearScalarRead();
-  const uint32_t value = wave.Scalar(instruction.source[0]);
-  const uint64_t bit = uint64_t{1} << lane;
-  wave.Vgpr(destination);
-  wave.VgprWords(destination)[lane] = value;
-  wave.SetVgprDefined(destination, (wave.VgprDefined(destination) & ~bit) | (wave.scalar_read_defined() ? bit : 0));
+  const int lane = LaneNumber(wave, instruction.source[1]);
+  const Operand& source = instruction.source[0];
+  wave.WriteWord(instruction.destination.index, lane, wave.Scalar(source), wave.ScalarUnset(source));
 }
 
 // The set bits of the mask below each lane, in its half of 64.
@@ -66,47 +62,50 @@ void PermuteRow(Wave& wave, const Instruction& instruction) {
   const uint32_t* words = wave.Vgpr(source);
   // op_sel: 1 reads inactive lanes, 2 gives 0 for those not readable.
   const bool fetch_inactive = (instruction.op_sel & 1) != 0, bound_control = (instruction.op_sel & 2) != 0;
-  uint32_t result[kRow];
-  uint64_t defined = 0, written = 0;
+  uint32_t result[kRow], unset[kRow];
+  uint64_t written = 0;
   for (int lane = 0; lane < wave.lanes; ++lane) {
     const int row = (lane / 16) ^ (neighbour ? 1 : 0);
     const int from = row * 16 + static_cast<int>(select >> (4 * (lane % 16)) & 15);
     const bool readable = fetch_inactive || (wave.exec() >> from & 1) != 0;
     result[lane] = readable ? words[from] : 0;
-    defined |= (readable ? wave.VgprDefined(source) >> from & 1 : 1) << lane;
+    unset[lane] = readable ? wave.VgprUnset(source, from) : 0;
     written |= uint64_t{readable || bound_control} << lane;
   }
-  wave.WriteVgpr(instruction.destination.index, result, defined, wave.exec() & written);
+  wave.WriteVgpr(instruction.destination.index, result, kAllLanes, wave.exec() & written);
+  wave.SetUnset(instruction.destination.index, unset, wave.exec() & written);
 }
+
+// A register's words and their bits without a value, while another takes its place.
+struct Row {
+  Row(const Wave& wave, const Operand& operand) {
+    memcpy(words, wave.Vgpr(operand.index), sizeof(words));
+    wave.UnsetRows(operand, Type::kWord, unset);
+  }
+  void WriteTo(Wave& wave, const Operand& operand) const {
+    wave.WriteVgpr(operand.index, words, kAllLanes);
+    wave.SetUnset(operand.index, unset, wave.exec());
+  }
+  uint32_t words[kRow], unset[kRow];
+};
 
 // v_permlane16_swap, 32_swap: odd rows of the first with even rows of the second.
 void SwapRows(Wave& wave, const Instruction& instruction) {
   const int size = instruction.semantics->parameter[0];
-  const int a = instruction.destination.index, b = instruction.source[0].index;
-  uint32_t first[kRow], second[kRow];
-  memcpy(first, wave.Vgpr(a), sizeof(first));
-  memcpy(second, wave.Vgpr(b), sizeof(second));
-  uint64_t first_defined = wave.VgprDefined(a), second_defined = wave.VgprDefined(b);
-  const uint64_t before_first = first_defined, before_second = second_defined;
+  Row first(wave, instruction.destination), second(wave, instruction.source[0]);
   for (int lane = 0; lane < wave.lanes; ++lane) {
     if (lane / size % 2 == 0) continue;
-    const int other = lane - size;
-    first[lane] = wave.Vgpr(b)[other];
-    second[other] = wave.Vgpr(a)[lane];
-    first_defined = (first_defined & ~(uint64_t{1} << lane)) | (before_second >> other & 1) << lane;
-    second_defined = (second_defined & ~(uint64_t{1} << other)) | (before_first >> lane & 1) << other;
+    std::swap(first.words[lane], second.words[lane - size]);
+    std::swap(first.unset[lane], second.unset[lane - size]);
   }
-  wave.WriteVgpr(a, first, first_defined);
-  wave.WriteVgpr(b, second, second_defined);
+  first.WriteTo(wave, instruction.destination);
+  second.WriteTo(wave, instruction.source[0]);
 }
 
 void Swap(Wave& wave, const Instruction& instruction) {
-  const int a = instruction.destination.index, b = instruction.source[0].index;
-  uint32_t first[kRow];
-  memcpy(first, wave.Vgpr(a), sizeof(first));
-  const uint64_t defined = wave.VgprDefined(a);
-  wave.WriteVgpr(a, wave.Vgpr(b), wave.VgprDefined(b));
-  wave.WriteVgpr(b, first, defined);
+  const Row first(wave, instruction.destination), second(wave, instruction.source[0]);
+  second.WriteTo(wave, instruction.destination);
+  first.WriteTo(wave, instruction.source[0]);
 }
 
 Semantics Moves(Execute execute, int sources, int parameter = 0) {

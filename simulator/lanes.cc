@@ -1,6 +1,8 @@
 #include "simulator/lanes.h"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace simulator {
 namespace {
@@ -83,7 +85,7 @@ bool IsDpp(const Instruction& instruction) {
 }
 
 // SDWA: a byte or half of the word; 6 is the whole.
-uint32_t Selected(uint32_t word, uint32_t select, bool sign) {
+uint32_t PartOf(uint32_t word, uint32_t select, bool sign) {
   if (select < 4) {
     const uint32_t byte = word >> (8 * select) & 0xff;
     return sign ? static_cast<uint32_t>(static_cast<int8_t>(byte)) : byte;
@@ -105,33 +107,84 @@ float Clamped(float value) { return value > 0 ? (value < 1 ? value : 1.0f) : 0.0
 
 }  // namespace
 
+namespace {
+
+// A row of words, or of their bits without a value, through what crosses lanes, and through selections of parts.
+const uint32_t* Selected(const Wave& wave, const Instruction& instruction, int source, Type type, const uint32_t* rows, uint32_t* room) {
+  if (source == 0 && IsDpp(instruction)) {
+    const Crossing crossing = DppCrossing(wave, instruction);
+    const uint64_t readable = Readable(wave, crossing);
+    uint32_t values[kRow];
+    for (int lane = 0; lane < wave.lanes; ++lane) values[lane] = readable >> lane & 1 ? rows[crossing.from[lane]] : 0;
+    memcpy(room, values, sizeof(uint32_t) * wave.lanes);
+    rows = room;
+  }
+  if (source < 2 && instruction.crossing == Instruction::Crossing::kSdwa) {
+    const uint32_t control = instruction.crossing_word >> (source == 0 ? 16 : 24);
+    for (int lane = 0; lane < wave.lanes; ++lane) room[lane] = PartOf(rows[lane], control & 7, (control >> 3 & 1) != 0);
+    rows = room;
+  }
+  if (type == Type::kHalf && instruction.source[source].high) {
+    for (int lane = 0; lane < wave.lanes; ++lane) room[lane] = rows[lane] >> 16;
+    rows = room;
+  }
+  return rows;
+}
+
+bool ReadsResult(const Instruction& instruction, int source) {
+  return instruction.semantics->reads_result && source + 1 == instruction.semantics->source_count &&
+         instruction.source[source].kind == Operand::Kind::kNone;
+}
+
+// The bits of the result that have no value: `rows` are the sources, of which a lane lacks something.
+void UnsetOfResult(Wave& wave, const Instruction& instruction, const uint32_t* const* rows, Unset* unset) {
+  const Semantics& semantics = *instruction.semantics;
+  alignas(64) uint32_t of_source[3][2 * kRow] = {};
+  uint64_t whole = 0, upwards[kRow] = {};
+  for (int i = 0; i < semantics.source_count; ++i) {
+    if (ReadsResult(instruction, i)) {
+      wave.UnsetRows(instruction.destination, semantics.sources[i], of_source[i]);
+    } else {
+      SourceUnset(wave, instruction, i, semantics.sources[i], of_source[i]);
+    }
+    const bool spreads = semantics.spread == Spread::kWhole || (semantics.controls >> i & 1) != 0;
+    for (int lane = 0; lane < wave.lanes; ++lane) {
+      const uint64_t bits = Lane<uint64_t>::Get(of_source[i], lane);
+      whole |= uint64_t{spreads && bits != 0} << lane;
+      upwards[lane] |= Upwards(bits);
+    }
+  }
+  if (semantics.spread == Spread::kUpwards) {
+    for (int lane = 0; lane < wave.lanes; ++lane) Lane<uint64_t>::Put(unset->bits, lane, upwards[lane]);
+  } else {
+    memset(unset->bits, 0, sizeof(unset->bits));
+  }
+  if (semantics.spread == Spread::kBits) {
+    // All bits without a value of a source as 0, and as 1: what changes has none.
+    alignas(64) uint32_t tried[3][2 * kRow], first[2 * kRow] = {}, result[2 * kRow] = {};
+    for (int choice = 0; choice < 1 << semantics.source_count; ++choice) {
+      for (int i = 0; i < semantics.source_count; ++i) {
+        const bool two = semantics.sources[i] == Type::kPair;
+        for (int k = 0; k < (two ? 2 * kRow : kRow); ++k) tried[i][k] = (rows[i][k] & ~of_source[i][k]) | (choice >> i & 1 ? of_source[i][k] : 0);
+      }
+      semantics.lanes(choice == 0 ? first : result, tried[0], tried[1], tried[2], wave.lanes);
+      for (int k = 0; choice != 0 && k < 2 * kRow; ++k) unset->bits[k] |= first[k] ^ result[k];
+    }
+  }
+  for (int lane = 0; lane < wave.lanes; ++lane) {
+    if (whole >> lane & 1) unset->bits[lane] = unset->bits[kRow + lane] = ~0u;
+  }
+}
+
+}  // namespace
+
 const uint32_t* SourceRows(const Wave& wave, const Instruction& instruction, int source, Type type, uint32_t* room, uint64_t* defined) {
   const Operand& operand = instruction.source[source];
   uint64_t here = kAllLanes;
   const uint32_t* rows = wave.Rows(operand, type, room, &here);
-  if (source == 0 && IsDpp(instruction)) {
-    const Crossing crossing = DppCrossing(wave, instruction);
-    const uint64_t readable = Readable(wave, crossing);
-    uint64_t moved = ~readable;
-    uint32_t values[kRow];
-    for (int lane = 0; lane < wave.lanes; ++lane) {
-      values[lane] = readable >> lane & 1 ? rows[crossing.from[lane]] : 0;
-      moved |= (here >> crossing.from[lane] & 1) << lane;
-    }
-    memcpy(room, values, sizeof(uint32_t) * wave.lanes);
-    rows = room;
-    here = moved;
-  }
-  if (source < 2 && instruction.crossing == Instruction::Crossing::kSdwa) {
-    const uint32_t control = instruction.crossing_word >> (source == 0 ? 16 : 24);
-    for (int lane = 0; lane < wave.lanes; ++lane) room[lane] = Selected(rows[lane], control & 7, (control >> 3 & 1) != 0);
-    rows = room;
-  }
-  *defined &= here;
-  if (type == Type::kHalf && operand.high) {
-    for (int lane = 0; lane < wave.lanes; ++lane) room[lane] = rows[lane] >> 16;
-    rows = room;
-  }
+  // Lanes may read others.
+  *defined &= IsDpp(instruction) && source == 0 && (~here & wave.all()) != 0 ? 0 : here;
+  rows = Selected(wave, instruction, source, type, rows, room);
   if ((operand.negate || operand.absolute) && type != Type::kWord && type != Type::kPair) {
     if (!IsNumber(type)) throw Fault("a sign modifier on what is no number");
     const uint32_t sign = SignBit(type);
@@ -144,29 +197,67 @@ const uint32_t* SourceRows(const Wave& wave, const Instruction& instruction, int
   return rows;
 }
 
-uint64_t ComputeLanes(Wave& wave, const Instruction& instruction, uint32_t* result) {
+void SourceUnset(const Wave& wave, const Instruction& instruction, int source, Type type, uint32_t* bits) {
+  const Operand& operand = instruction.source[source];
+  wave.UnsetRows(operand, type, bits);
+  Selected(wave, instruction, source, type, bits, bits);
+  const uint32_t read = (type == Type::kHalf ? 0xffffu : ~0u) & ~(operand.absolute && IsNumber(type) ? SignBit(type) : 0u);
+  const int last = type == Type::kPair || type == Type::kDouble ? kRow : 0;
+  for (int lane = 0; lane < wave.lanes; ++lane) bits[last + lane] &= read;
+}
+
+void ComputeLanes(Wave& wave, const Instruction& instruction, uint32_t* result, Unset* unset) {
   const Semantics& semantics = *instruction.semantics;
   alignas(64) uint32_t room[3][2 * kRow];
   const uint32_t* rows[3] = {};
   uint64_t defined = kAllLanes;
   for (int i = 0; i < semantics.source_count; ++i) {
-    if (semantics.reads_result && i + 1 == semantics.source_count && instruction.source[i].kind == Operand::Kind::kNone) {
+    if (ReadsResult(instruction, i)) {
       rows[i] = wave.Rows(instruction.destination, semantics.sources[i], room[i], &defined);
     } else {
       rows[i] = SourceRows(wave, instruction, i, semantics.sources[i], room[i], &defined);
     }
   }
   semantics.lanes(result, rows[0], rows[1], rows[2], wave.lanes);
-  return defined;
+  unset->any = (~defined & wave.exec()) != 0;
+  if (unset->any) UnsetOfResult(wave, instruction, rows, unset);
 }
 
+namespace {
+
+// Lanes whose DPP source is there; all without DPP.
 uint64_t WrittenLanes(const Wave& wave, const Instruction& instruction) {
   if (!IsDpp(instruction)) return kAllLanes;
   const Crossing crossing = DppCrossing(wave, instruction);
   return crossing.enabled & (crossing.bound_control ? kAllLanes : Readable(wave, crossing));
 }
 
-void WriteResult(Wave& wave, const Instruction& instruction, Type type, uint32_t* result, uint64_t defined) {
+// The result, or its bits without a value, at its place in the register; what else that keeps is in `before`.
+void Place(const Wave& wave, const Instruction& instruction, Type type, uint32_t* row, const uint32_t* before) {
+  const int lanes = wave.lanes;
+  if (instruction.crossing == Instruction::Crossing::kSdwa) {
+    const uint32_t select = instruction.crossing_word >> 8 & 7, unused = instruction.crossing_word >> 11 & 3;
+    if (select == 6) return;
+    const int shift = static_cast<int>(select < 4 ? 8 * select : 16 * (select - 4));
+    const uint32_t part = (select < 4 ? 0xffu : 0xffffu) << shift;
+    if (unused == 1) throw Fault("SDWA that extends the sign of its result is not modelled");
+    for (int i = 0; i < lanes; ++i) row[i] = (row[i] << shift & part) | (unused == 2 ? before[i] & ~part : 0);
+  } else if (instruction.destination.high) {
+    for (int i = 0; i < lanes; ++i) row[i] = row[i] << 16 | (before[i] & 0xffff);
+  } else {
+    const uint32_t kept = wave.isa == Isa::kGfx9 ? 0 : 0xffff0000;
+    for (int i = 0; type == Type::kHalf && i < lanes; ++i) row[i] = (row[i] & 0xffff) | (before[i] & kept);
+  }
+}
+
+bool IsPlaced(const Wave& wave, const Instruction& instruction, Type type) {
+  if (instruction.crossing == Instruction::Crossing::kSdwa) return (instruction.crossing_word >> 8 & 7) != 6;
+  return type == Type::kHalf && (wave.isa != Isa::kGfx9 || instruction.destination.high);
+}
+
+}  // namespace
+
+void WriteResult(Wave& wave, const Instruction& instruction, Type type, uint32_t* result, Unset* unset) {
   const int lanes = wave.lanes;
   if (instruction.output_scale != 0 || instruction.clamp) {
     if (type == Type::kFloat) {
@@ -184,65 +275,69 @@ void WriteResult(Wave& wave, const Instruction& instruction, Type type, uint32_t
     }
   }
   const int destination = instruction.destination.index;
-  if (instruction.crossing == Instruction::Crossing::kSdwa) {
-    const uint32_t select = instruction.crossing_word >> 8 & 7, unused = instruction.crossing_word >> 11 & 3;
-    if (select != 6) {
-      const int shift = static_cast<int>(select < 4 ? 8 * select : 16 * (select - 4));
-      const uint32_t part = (select < 4 ? 0xffu : 0xffffu) << shift;
-      if (unused == 1) throw Fault("SDWA that extends the sign of its result is not modelled");
-      const uint32_t* before = wave.Vgpr(destination);
-      if (unused == 2) defined &= wave.VgprDefined(destination);
-      for (int i = 0; i < lanes; ++i) result[i] = (result[i] << shift & part) | (unused == 2 ? before[i] & ~part : 0);
-    }
-  } else if (type == Type::kHalf && (wave.isa != Isa::kGfx9 || instruction.destination.high)) {
-    // The other half stays.
+  if (IsPlaced(wave, instruction, type)) {
     const uint32_t* before = wave.Vgpr(destination);
-    if (instruction.destination.high) {
-      for (int i = 0; i < lanes; ++i) result[i] = result[i] << 16 | (before[i] & 0xffff);
-    } else {
-      for (int i = 0; i < lanes; ++i) result[i] = (result[i] & 0xffff) | (before[i] & 0xffff0000);
+    Place(wave, instruction, type, result, before);
+    if (unset->any || (~wave.VgprDefined(destination) & wave.exec()) != 0) {
+      alignas(64) uint32_t bits[kRow];
+      wave.UnsetRows(instruction.destination, Type::kWord, bits);
+      if (!unset->any) memset(unset->bits, 0, sizeof(unset->bits));
+      unset->any = true;
+      Place(wave, instruction, type, unset->bits, bits);
     }
+  } else if (unset->any && type == Type::kHalf) {
+    for (int i = 0; i < lanes; ++i) unset->bits[i] &= 0xffff;
   }
   const uint64_t active = IsDpp(instruction) ? wave.exec() & WrittenLanes(wave, instruction) : wave.exec();
-  wave.WriteVgpr(destination, result, defined, active);
-  if (type == Type::kPair || type == Type::kDouble) wave.WriteVgpr(destination + 1, result + kRow, defined, active);
-}
-
-uint64_t LowWordsDefined(const Wave& wave, const Instruction& instruction) {
-  uint64_t defined = kAllLanes;
-  for (int i = 0; i < instruction.semantics->source_count; ++i) {
-    alignas(64) uint32_t room[2 * kRow];
-    wave.Rows(instruction.source[i], Type::kWord, room, &defined);
+  const int words = type == Type::kPair || type == Type::kDouble ? 2 : 1;
+  for (int i = 0; i < words; ++i) {
+    wave.WriteVgpr(destination + i, result + i * kRow, kAllLanes, active);
+    if (unset->any) wave.SetUnset(destination + i, unset->bits + i * kRow, active);
   }
-  return defined;
 }
 
-void SetLowWordDefined(Wave& wave, const Instruction& instruction, uint64_t low_words_defined) {
-  const int low = instruction.destination.index;
-  wave.SetVgprDefined(low, (wave.VgprDefined(low) & ~wave.exec()) | (low_words_defined & wave.exec()));
+void WriteResult(Wave& wave, const Instruction& instruction, Type type, uint32_t* result, uint64_t defined) {
+  Unset unset;
+  unset.any = (~defined & wave.exec()) != 0;
+  for (int i = 0; unset.any && i < kRow; ++i) unset.bits[i] = unset.bits[kRow + i] = defined >> i & 1 ? 0 : ~0u;
+  WriteResult(wave, instruction, type, result, &unset);
 }
 
 void ExecuteLanes(Wave& wave, const Instruction& instruction) {
   alignas(64) uint32_t result[2 * kRow];
-  const uint64_t defined = ComputeLanes(wave, instruction, result);
-  const bool low_differs = instruction.semantics->carries_upwards && (~defined & wave.exec()) != 0;
-  const uint64_t low_defined = low_differs ? LowWordsDefined(wave, instruction) : defined;
-  WriteResult(wave, instruction, instruction.semantics->result, result, defined);
-  if (low_differs) SetLowWordDefined(wave, instruction, low_defined);
+  Unset unset;
+  ComputeLanes(wave, instruction, result, &unset);
+  WriteResult(wave, instruction, instruction.semantics->result, result, &unset);
 }
 
 void ExecuteDual(Wave& wave, const Instruction& instruction) {
   const int first = instruction.destination.index;
-  uint32_t before[kRow], after[kRow];
-  memcpy(before, wave.Vgpr(first), sizeof(before));
-  const uint64_t defined_before = wave.VgprDefined(first);
-  instruction.semantics->execute(wave, instruction);
-  memcpy(after, wave.Vgpr(first), sizeof(after));
-  const uint64_t defined_after = wave.VgprDefined(first);
+  const auto is_first = [first](const Operand& operand) { return operand.is_vgpr() && operand.index == first; };
+  const Instruction& second = *instruction.dual;
+  if (std::none_of(std::begin(second.source), std::end(second.source), is_first)) {
+    instruction.semantics->execute(wave, instruction);
+    second.semantics->execute(wave, second);
+    return;
+  }
   // The second half still reads what was there.
-  wave.WriteVgpr(first, before, defined_before, wave.all());
-  instruction.dual->semantics->execute(wave, *instruction.dual);
-  wave.WriteVgpr(first, after, defined_after, wave.all());
+  struct Saved {
+    uint32_t words[kRow], unset[kRow];
+  };
+  const auto save = [&](Saved* saved) {
+    memcpy(saved->words, wave.Vgpr(first), sizeof(saved->words));
+    wave.UnsetRows(instruction.destination, Type::kWord, saved->unset);
+  };
+  const auto restore = [&](const Saved& saved) {
+    wave.WriteVgpr(first, saved.words, kAllLanes, wave.all());
+    wave.SetUnset(first, saved.unset, wave.all());
+  };
+  Saved before, after;
+  save(&before);
+  instruction.semantics->execute(wave, instruction);
+  save(&after);
+  restore(before);
+  second.semantics->execute(wave, second);
+  restore(after);
 }
 
 }  // namespace simulator

@@ -98,18 +98,18 @@ void SetTypes(R (*)(Arguments...), Semantics* semantics) {
 void ExecuteLanes(Wave& wave, const Instruction& instruction);
 // Both halves of a VOPD, which read before either writes.
 void ExecuteDual(Wave& wave, const Instruction& instruction);
-// As ExecuteLanes up to the result, which is at `result`; what of it is defined.
-uint64_t ComputeLanes(Wave& wave, const Instruction& instruction, uint32_t* result);
+// As ExecuteLanes up to the result, which is at `result`; what of it has no value in active lanes.
+void ComputeLanes(Wave& wave, const Instruction& instruction, uint32_t* result, Unset* unset);
 // One source with its modifiers.
 const uint32_t* SourceRows(const Wave& wave, const Instruction& instruction, int source, Type type, uint32_t* room, uint64_t* defined);
+// Its bits without a value.
+void SourceUnset(const Wave& wave, const Instruction& instruction, int source, Type type, uint32_t* bits);
 // Where the value of a lane goes, and which lanes a DPP with bound_ctrl 0 leaves alone.
+void WriteResult(Wave& wave, const Instruction& instruction, Type type, uint32_t* result, Unset* unset);
+// Of lanes that are not defined no bit is.
 void WriteResult(Wave& wave, const Instruction& instruction, Type type, uint32_t* result, uint64_t defined);
-// The lanes in which the low words of all sources are defined.
-uint64_t LowWordsDefined(const Wave& wave, const Instruction& instruction);
-// Afterwards: the low word of the result is defined where these were.
-void SetLowWordDefined(Wave& wave, const Instruction& instruction, uint64_t low_words_defined);
-// Lanes whose DPP source is there; all without DPP.
-uint64_t WrittenLanes(const Wave& wave, const Instruction& instruction);
+// A sum's bits without a value, from those of what is added.
+inline uint64_t Upwards(uint64_t unset) { return unset == 0 ? 0 : ~uint64_t{0} << __builtin_ctzll(unset); }
 
 template <typename F>
 Semantics LanesOf(F function, Execute execute) {
@@ -126,11 +126,20 @@ template <typename F>
 void DefineLanes(const std::vector<const char*>& names, F function) {
   Define(names, LanesOf(function, ExecuteLanes));
 }
-// A pair whose low word comes from low words.
+// Each bit of the result is made of bits at its place and below; `controls` are not added: sources, a bit for each.
 template <typename F>
-void DefineUpwards(const std::vector<const char*>& names, F function) {
+void DefineUpwards(const std::vector<const char*>& names, F function, int controls = 0) {
   Semantics semantics = LanesOf(function, ExecuteLanes);
-  semantics.carries_upwards = true;
+  semantics.spread = Spread::kUpwards;
+  semantics.controls = controls;
+  Define(names, semantics);
+}
+// Each bit of the result is made of at most one bit of each source; `controls` say which.
+template <typename F>
+void DefineBits(const std::vector<const char*>& names, F function, int controls = 0) {
+  Semantics semantics = LanesOf(function, ExecuteLanes);
+  semantics.spread = Spread::kBits;
+  semantics.controls = controls;
   Define(names, semantics);
 }
 // The destination is the last source too (v_fmac_f32).

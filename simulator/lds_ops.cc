@@ -14,20 +14,13 @@ const uint32_t* Addresses(Wave& wave, const Operand& operand) {
   return rows;
 }
 
-bool LdsDefined(const Lds& lds, uint32_t address, int bytes) {
-  for (int i = 0; i < bytes; ++i) {
-    if (lds.defined[address + static_cast<uint32_t>(i)] == 0) return false;
-  }
-  return true;
-}
-
 void ReadInto(Wave& wave, const Access& access, const uint32_t* addresses, uint32_t offset, int first) {
   LoadedRows rows(wave, access, first);
   for (int lane = 0; lane < wave.lanes; ++lane) {
     if ((wave.exec() >> lane & 1) == 0) continue;
     const uint32_t address = addresses[lane] + offset;
     wave.lds.Read(address, static_cast<uint32_t>(access.bytes), wave.number);
-    rows.Set(lane, &wave.lds.bytes[address], LdsDefined(wave.lds, address, access.bytes));
+    rows.Set(lane, &wave.lds.bytes[address], &wave.lds.defined[address]);
   }
   rows.Finish(wave.exec(), Counter::kLds);
 }
@@ -39,7 +32,7 @@ void WriteFrom(Wave& wave, const Access& access, const uint32_t* addresses, uint
     const uint32_t address = addresses[lane] + offset;
     wave.lds.Write(address, static_cast<uint32_t>(access.bytes), wave.number);
     rows.Get(lane, &wave.lds.bytes[address]);
-    memset(&wave.lds.defined[address], static_cast<int>(rows.defined() >> lane & 1), static_cast<size_t>(access.bytes));
+    rows.GetDefined(lane, &wave.lds.defined[address]);
   }
 }
 
@@ -83,27 +76,25 @@ void Write2(Wave& wave, const Instruction& instruction) {
 void ReadTransposed(Wave& wave, const Instruction& instruction) {
   if (wave.exec() != wave.all()) throw Fault("ds_read_b64_tr_b16 with inactive lanes is not defined");
   const uint32_t* addresses = Addresses(wave, instruction.source[0]);
-  uint16_t loaded[kRow][4];
-  bool loaded_defined[kRow];
+  uint16_t loaded[kRow][4], loaded_defined[kRow][4];
   for (int lane = 0; lane < wave.lanes; ++lane) {
     const uint32_t address = addresses[lane] + static_cast<uint32_t>(instruction.offset);
     wave.lds.Read(address, 8, wave.number);
     memcpy(loaded[lane], &wave.lds.bytes[address], 8);
-    loaded_defined[lane] = LdsDefined(wave.lds, address, 8);
+    memcpy(loaded_defined[lane], &wave.lds.defined[address], 8);
   }
   Access access;
   access.bytes = 8;
   LoadedRows rows(wave, access, instruction.destination.index);
   for (int lane = 0; lane < wave.lanes; ++lane) {
     const int block = lane / 16 * 16, column = lane % 16;
-    uint16_t values[4];
-    bool defined = true;
+    uint16_t values[4], defined[4];
     for (int k = 0; k < 4; ++k) {
       const int from = block + k * 4 + column / 4;
       values[k] = loaded[from][column % 4];
-      defined &= loaded_defined[from];
+      defined[k] = loaded_defined[from][column % 4];
     }
-    rows.Set(lane, values, defined);
+    rows.Set(lane, values, reinterpret_cast<const uint8_t*>(defined));
   }
   rows.Finish(wave.exec(), Counter::kLds);
 }
@@ -117,8 +108,7 @@ void BackwardPermute(Wave& wave, const Instruction& instruction) {
   for (int lane = 0; lane < wave.lanes; ++lane) {
     const uint32_t from = (addresses[lane] + static_cast<uint32_t>(instruction.offset)) / 4 % static_cast<uint32_t>(wave.lanes);
     const bool active = (wave.exec() >> from & 1) != 0;
-    const uint32_t word = active ? words[from] : 0;
-    rows.Set(lane, &word, !active || (wave.VgprDefined(source) >> from & 1) != 0);
+    rows.Set(lane, active ? words[from] : 0, active ? wave.VgprUnset(source, static_cast<int>(from)) : 0);
   }
   rows.Finish(wave.exec(), Counter::kLds);
 }
@@ -128,17 +118,15 @@ void ForwardPermute(Wave& wave, const Instruction& instruction) {
   const uint32_t* addresses = Addresses(wave, instruction.source[0]);
   const int source = instruction.source[1].index;
   const uint32_t* words = wave.Vgpr(source);
-  uint32_t result[kRow] = {};
-  uint64_t defined = kAllLanes;
+  uint32_t result[kRow] = {}, unset[kRow] = {};
   for (int lane = 0; lane < wave.lanes; ++lane) {
     if ((wave.exec() >> lane & 1) == 0) continue;
     const uint32_t to = (addresses[lane] + static_cast<uint32_t>(instruction.offset)) / 4 % static_cast<uint32_t>(wave.lanes);
     result[to] = words[lane];
-    const uint64_t bit = uint64_t{1} << to;
-    defined = (defined & ~bit) | (wave.VgprDefined(source) >> lane & 1) << to;
+    unset[to] = wave.VgprUnset(source, lane);
   }
   LoadedRows rows(wave, Access(), instruction.destination.index);
-  for (int lane = 0; lane < wave.lanes; ++lane) rows.Set(lane, &result[lane], (defined >> lane & 1) != 0);
+  for (int lane = 0; lane < wave.lanes; ++lane) rows.Set(lane, result[lane], unset[lane]);
   rows.Finish(wave.exec(), Counter::kLds);
 }
 
@@ -159,8 +147,7 @@ void Swizzle(Wave& wave, const Instruction& instruction) {
       throw Fault("ds_swizzle pattern ", Hex{static_cast<uint64_t>(pattern)}, " is not modelled");
     }
     const bool active = (wave.exec() >> from & 1) != 0;
-    const uint32_t word = active ? words[from] : 0;
-    rows.Set(lane, &word, !active || (wave.VgprDefined(source) >> from & 1) != 0);
+    rows.Set(lane, active ? words[from] : 0, active ? wave.VgprUnset(source, from) : 0);
   }
   rows.Finish(wave.exec(), Counter::kLds);
 }

@@ -44,7 +44,7 @@ const Memory::Block* Memory::Find(uintptr_t address, size_t size) const {
 
 void Memory::SetDefined(uintptr_t address, size_t size) {
   const Block* block = Find(address, size);
-  if (block != nullptr && block->defined != nullptr) memset(block->defined + (address - block->begin), 1, size);
+  if (block != nullptr && block->defined != nullptr) memset(block->defined + (address - block->begin), 0xff, size);
 }
 
 void Memory::CopyDefined(uintptr_t to, uintptr_t from, size_t size) {
@@ -53,7 +53,7 @@ void Memory::CopyDefined(uintptr_t to, uintptr_t from, size_t size) {
   const Block* source = Find(from, size);
   uint8_t* const flags = target->defined + (to - target->begin);
   if (source == nullptr || source->defined == nullptr) {
-    memset(flags, 1, size);
+    memset(flags, 0xff, size);
   } else {
     memmove(flags, source->defined + (from - source->begin), size);
   }

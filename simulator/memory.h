@@ -15,7 +15,7 @@ class Memory {
  public:
   struct Block {
     uintptr_t begin, end;
-    uint8_t* defined;  // a byte for each byte, or nullptr: all are
+    uint8_t* defined;  // of each byte, its bits that have a value; nullptr: all
   };
 
   uintptr_t Allocate(size_t size);

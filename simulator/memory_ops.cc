@@ -43,10 +43,8 @@ class Blocks {
   const Memory::Block* last_ = nullptr;
 };
 
-bool AllDefined(const Memory::Block& block, uint64_t address, int bytes) {
-  if (block.defined == nullptr) return true;
-  const uint8_t* flags = block.defined + (address - block.begin);
-  return std::all_of(flags, flags + bytes, [](uint8_t flag) { return flag != 0; });
+const uint8_t* DefinedAt(const Memory::Block& block, uint64_t address) {
+  return block.defined == nullptr ? nullptr : block.defined + (address - block.begin);
 }
 
 uint32_t Combined(Operation operation, uint32_t before, uint32_t operand, uint32_t compared) {
@@ -78,12 +76,12 @@ void Atomic(Wave& wave, const Instruction& instruction, Operation operation, con
     uint32_t before = 0;
     if (targets.present >> lane & 1) {
       const Memory::Block& block = blocks.Find(address, 4, lane, "changes");
-      if (!AllDefined(block, address, 4)) throw Fault("lane ", lane, " changes undefined memory at ", Hex{address});
+      if (!AllDefined(DefinedAt(block, address), 4)) throw Fault("lane ", lane, " changes undefined memory at ", Hex{address});
       memcpy(&before, reinterpret_cast<const void*>(address), sizeof(before));
       const uint32_t after = Combined(operation, before, operands[lane], compared[lane]);
       memcpy(reinterpret_cast<void*>(address), &after, sizeof(after));
     }
-    rows.Set(lane, &before, true);
+    rows.Set(lane, &before, nullptr);
   }
   if (instruction.returns) {
     rows.Finish(wave.exec(), Counter::kVector);
@@ -108,9 +106,9 @@ void LoadOrStore(Wave& wave, const Instruction& instruction, const Targets& targ
       if (targets.present >> lane & 1) {
         const uint64_t address = targets.address[lane];
         const Memory::Block& block = blocks.Find(address, access.bytes, lane, "loads");
-        rows.Set(lane, reinterpret_cast<const void*>(address), AllDefined(block, address, access.bytes));
+        rows.Set(lane, reinterpret_cast<const void*>(address), DefinedAt(block, address));
       } else {
-        rows.Set(lane, kZeros, true);
+        rows.Set(lane, kZeros, nullptr);
       }
     }
     rows.Finish(wave.exec(), Counter::kVector);
@@ -125,7 +123,7 @@ void LoadOrStore(Wave& wave, const Instruction& instruction, const Targets& targ
     uint8_t bytes[16];
     rows.Get(lane, bytes);
     memcpy(reinterpret_cast<void*>(address), bytes, static_cast<size_t>(access.bytes));
-    if (block.defined != nullptr) memset(block.defined + (address - block.begin), 1, static_cast<size_t>(access.bytes));
+    if (block.defined != nullptr) memset(block.defined + (address - block.begin), 0xff, static_cast<size_t>(access.bytes));
   }
   // Only gfx9 counts stores and loads together.
   if (wave.isa == Isa::kGfx9) wave.Issue(Counter::kVector, true, 0, 0);
@@ -168,24 +166,22 @@ void ScratchAt(Wave& wave, const Instruction& instruction, const uint32_t* offse
     if (at % 4 != 0 || (size_t{at} / 4 + static_cast<size_t>(words)) * kRow > wave.scratch.size()) {
       throw Fault("lane ", lane, " accesses ", access.bytes, " bytes at ", Hex{at}, " of ", wave.scratch.size() / kRow * 4, " bytes of scratch");
     }
-    uint32_t values[4];
-    bool has_value[4] = {true, true, true, true};  // of each word: a pair may be spilled whose one half is never used
-    if (stored) stored->Get(lane, reinterpret_cast<uint8_t*>(values));
+    uint32_t values[4], defined[4];
+    if (stored) {
+      stored->Get(lane, reinterpret_cast<uint8_t*>(values));
+      stored->GetDefined(lane, reinterpret_cast<uint8_t*>(defined));
+    }
     for (int i = 0; i < words; ++i) {
       const size_t index = (at / 4 + static_cast<size_t>(i)) * kRow + static_cast<size_t>(lane);
       if (stored) {
         wave.scratch[index] = values[i];
-        wave.scratch_defined[index] = stored->defined(i) >> lane & 1;
+        wave.scratch_unset[index] = ~defined[i];
       } else {
         values[i] = wave.scratch[index];
-        has_value[i] = wave.scratch_defined[index] != 0;
+        defined[i] = ~wave.scratch_unset[index];
       }
     }
-    if (operation != kLoad) continue;
-    loaded.Set(lane, values, true);
-    for (int i = 0; i < words; ++i) {
-      if (!has_value[i]) loaded.Undefine(lane, i);
-    }
+    if (operation == kLoad) loaded.Set(lane, values, reinterpret_cast<const uint8_t*>(defined));
   }
   if (operation == kLoad) {
     loaded.Finish(wave.exec(), Counter::kVector);

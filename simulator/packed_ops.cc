@@ -8,6 +8,9 @@ namespace {
 
 bool Bit(int bits, int source) { return (bits >> source & 1) != 0; }
 
+// Which word or half of each source makes the low or the high part of the result.
+int SelectOf(const Instruction& instruction, int half) { return half == 0 ? instruction.op_sel : instruction.op_sel_hi; }
+
 void Negate(uint32_t* row, int lanes, uint32_t sign) {
   for (int i = 0; i < lanes; ++i) row[i] ^= sign;
 }
@@ -26,7 +29,7 @@ void PackedFloat(Wave& wave, const Instruction& instruction) {
   alignas(64) uint32_t rows[3][kRow], result[2 * kRow];
   uint64_t defined[2] = {kAllLanes, kAllLanes};
   for (int half = 0; half < 2; ++half) {
-    const int select = half == 0 ? instruction.op_sel : instruction.op_sel_hi;
+    const int select = SelectOf(instruction, half);
     const int negate = half == 0 ? instruction.neg_lo : instruction.neg_hi;
     for (int i = 0; i < semantics.source_count; ++i) {
       PickWord(wave, instruction.source[i], Bit(select, i), rows[i], &defined[half]);
@@ -49,13 +52,26 @@ void PackedMove(Wave& wave, const Instruction& instruction) {
   wave.WriteVgpr(instruction.destination.index + 1, high, high_defined);
 }
 
+// Which halves of a packed result are made of what has no value.
+void UnsetHalves(const Wave& wave, const Instruction& instruction, Unset* unset) {
+  memset(unset->bits, 0, sizeof(unset->bits));
+  for (int i = 0; i < instruction.semantics->source_count; ++i) {
+    alignas(64) uint32_t bits[2 * kRow];
+    wave.UnsetRows(instruction.source[i], Type::kHalf, bits);
+    for (int half = 0; half < 2; ++half) {
+      const int shift = Bit(SelectOf(instruction, half), i) ? 16 : 0;
+      for (int lane = 0; lane < wave.lanes; ++lane) unset->bits[lane] |= (bits[lane] >> shift & 0xffff) != 0 ? 0xffffu << (16 * half) : 0;
+    }
+  }
+}
+
 // v_pk_*_f16, _i16, _u16, _b16: `lanes` on the halves of a word.
 void PackedHalf(Wave& wave, const Instruction& instruction) {
   const Semantics& semantics = *instruction.semantics;
   alignas(64) uint32_t room[2 * kRow], rows[3][kRow], part[2][kRow];
   uint64_t defined = kAllLanes;
   for (int half = 0; half < 2; ++half) {
-    const int select = half == 0 ? instruction.op_sel : instruction.op_sel_hi;
+    const int select = SelectOf(instruction, half);
     const int negate = half == 0 ? instruction.neg_lo : instruction.neg_hi;
     for (int i = 0; i < semantics.source_count; ++i) {
       const uint32_t* source = wave.Rows(instruction.source[i], Type::kHalf, room, &defined);
@@ -67,7 +83,12 @@ void PackedHalf(Wave& wave, const Instruction& instruction) {
   }
   if (instruction.clamp) throw Fault("clamp of packed numbers is not modelled");
   for (int lane = 0; lane < wave.lanes; ++lane) part[0][lane] = (part[0][lane] & 0xffff) | part[1][lane] << 16;
-  wave.WriteVgpr(instruction.destination.index, part[0], defined);
+  Unset unset;
+  unset.any = (~defined & wave.exec()) != 0;
+  if (unset.any) UnsetHalves(wave, instruction, &unset);
+  const int destination = instruction.destination.index;
+  wave.WriteVgpr(destination, part[0], kAllLanes);
+  if (unset.any) wave.SetUnset(destination, unset.bits, wave.exec());
 }
 
 // v_fma_mix*: op_sel_hi says which sources are f16, op_sel which half; neg_hi is the absolute value.
@@ -75,11 +96,17 @@ void FmaMix(Wave& wave, const Instruction& instruction) {
   enum { kFloat, kLow, kHigh };
   const int result_is = instruction.semantics->parameter[0];
   alignas(64) uint32_t room[2 * kRow], rows[3][kRow], result[kRow];
-  uint64_t defined = kAllLanes;
+  uint64_t undefined = 0;
   for (int i = 0; i < 3; ++i) {
     const bool is_half = Bit(instruction.op_sel_hi, i);
-    const uint32_t* source = wave.Rows(instruction.source[i], is_half ? Type::kHalf : Type::kFloat, room, &defined);
+    uint64_t whole = kAllLanes;
+    const uint32_t* source = wave.Rows(instruction.source[i], is_half ? Type::kHalf : Type::kFloat, room, &whole);
     const int shift = Bit(instruction.op_sel, i) ? 16 : 0;
+    if ((~whole & wave.exec()) != 0) {
+      alignas(64) uint32_t bits[2 * kRow];
+      wave.UnsetRows(instruction.source[i], Type::kFloat, bits);
+      for (int lane = 0; lane < wave.lanes; ++lane) undefined |= uint64_t{(is_half ? bits[lane] >> shift & 0xffff : bits[lane]) != 0} << lane;
+    }
     const uint32_t keep = Bit(instruction.neg_hi, i) ? 0x7fffffff : ~0u, flip = Bit(instruction.neg_lo, i) ? 0x80000000 : 0;
     for (int lane = 0; lane < wave.lanes; ++lane) {
       const uint32_t word = is_half ? Bits(HalfToFloat(source[lane] >> shift & 0xffff)) : source[lane];
@@ -98,7 +125,15 @@ void FmaMix(Wave& wave, const Instruction& instruction) {
       result[lane] = result_is == kLow ? (before[lane] & 0xffff0000) | result[lane] : (before[lane] & 0xffff) | result[lane] << 16;
     }
   }
-  wave.WriteVgpr(destination, result, defined);
+  Unset unset;
+  const uint32_t written = result_is == kFloat ? ~0u : result_is == kLow ? 0xffffu : 0xffff0000u;
+  unset.any = (undefined & wave.exec()) != 0 || (written != ~0u && (~wave.VgprDefined(destination) & wave.exec()) != 0);
+  if (unset.any) {
+    wave.UnsetRows(instruction.destination, Type::kWord, unset.bits);
+    for (int lane = 0; lane < wave.lanes; ++lane) unset.bits[lane] = (unset.bits[lane] & ~written) | (undefined >> lane & 1 ? written : 0);
+  }
+  wave.WriteVgpr(destination, result, kAllLanes);
+  if (unset.any) wave.SetUnset(destination, unset.bits, wave.exec());
 }
 
 template <typename F>

@@ -22,7 +22,9 @@ void ScalarLoad(Wave& wave, const Instruction& instruction) {
     const uint64_t at = address + 4 * static_cast<uint64_t>(i);
     memcpy(&word, reinterpret_cast<const void*>(at), sizeof(word));
     const uint8_t* flags = block->defined == nullptr ? nullptr : block->defined + (at - block->begin);
-    wave.SetSgpr(first + i, word, flags == nullptr || (flags[0] & flags[1] & flags[2] & flags[3]) != 0);
+    uint32_t defined = ~0u;
+    if (flags != nullptr) memcpy(&defined, flags, sizeof(defined));
+    wave.SetSgpr(first + i, word, ~defined);
   }
   wave.Issue(Counter::kScalar, false, first, words);
 }

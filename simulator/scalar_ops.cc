@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <type_traits>
 
 #include "simulator/lanes.h"
 #include "simulator/wave.h"
@@ -38,41 +39,79 @@ T Read(const Wave& wave, const Operand& operand) {
 }
 
 template <typename T>
-void Write(Wave& wave, const Instruction& instruction, const Result<T>& result) {
-  const bool defined = wave.scalar_read_defined();
-  if (result.sets_scc) wave.SetScc(result.scc, defined);
+std::make_unsigned_t<T> UnsetBits(const Wave& wave, const Operand& operand) {
   if constexpr (sizeof(T) == 8) {
-    wave.SetScalar64(instruction.destination, static_cast<u64>(result.value), defined);
+    return wave.Scalar64Unset(operand);
   } else {
-    wave.SetScalar(instruction.destination, static_cast<u32>(result.value), defined);
+    return wave.ScalarUnset(operand);
   }
+}
+
+// Of a result whose bits are made of single bits of a and b: what changes with those that have no value, has none.
+template <typename R, typename A, typename B, typename F>
+std::make_unsigned_t<R> Changes(A a, std::make_unsigned_t<A> a_unset, B b, std::make_unsigned_t<B> b_unset, const F& value) {
+  using U = std::make_unsigned_t<R>;
+  const A a_set = static_cast<A>(a | a_unset), a_clear = static_cast<A>(a & ~a_unset);
+  const B b_set = static_cast<B>(b | b_unset), b_clear = static_cast<B>(b & ~b_unset);
+  const U first = static_cast<U>(value(a_clear, b_clear));
+  return (first ^ static_cast<U>(value(a_set, b_clear))) | (first ^ static_cast<U>(value(a_clear, b_set))) | (first ^ static_cast<U>(value(a_set, b_set)));
+}
+
+template <typename T>
+void Write(Wave& wave, const Instruction& instruction, const Result<T>& result, std::make_unsigned_t<T> unset) {
+  const auto value = static_cast<std::make_unsigned_t<T>>(result.value);
+  // Where single bits count, scc says that one is set.
+  const bool scc_defined = unset == 0 || (value & ~unset) != 0;
+  if (result.sets_scc) wave.SetScc(result.scc, scc_defined);
+  if constexpr (sizeof(T) == 8) {
+    wave.SetScalar64(instruction.destination, value, unset);
+  } else {
+    wave.SetScalar(instruction.destination, value, unset);
+  }
+}
+
+template <typename R, typename A, typename B, typename F>
+void RunBinary(Wave& wave, const Instruction& instruction, A a, B b, const F& function) {
+  const Semantics& semantics = *instruction.semantics;
+  std::make_unsigned_t<R> unset = 0;
+  if (!wave.scalar_read_defined()) {
+    const auto a_unset = UnsetBits<A>(wave, instruction.source[0]);
+    const auto b_unset = semantics.source_count < 2 ? 0 : UnsetBits<B>(wave, instruction.source[1]);
+    const int missing = (a_unset != 0 ? 1 : 0) | (b_unset != 0 ? 2 : 0) | (wave.scc_defined() ? 0 : 4);
+    const bool single = semantics.spread == Spread::kBits && (missing & semantics.controls) == 0;
+    unset = single ? Changes<R>(a, a_unset, b, b_unset, [&](A x, B y) { return function(x, y).value; }) : static_cast<std::make_unsigned_t<R>>(~u64{0});
+  }
+  Write(wave, instruction, function(a, b), unset);
 }
 
 template <typename F, typename R, typename A>
 void Run(Result<R> (*)(A), Wave& wave, const Instruction& instruction) {
-  Write(wave, instruction, Instance<F>()(Read<A>(wave, instruction.source[0])));
+  RunBinary<R>(wave, instruction, Read<A>(wave, instruction.source[0]), u32{0}, [](A a, u32) { return Instance<F>()(a); });
 }
 template <typename F, typename R, typename A, typename B>
 void Run(Result<R> (*)(A, B), Wave& wave, const Instruction& instruction) {
   const A a = Read<A>(wave, instruction.source[0]);
-  Write(wave, instruction, Instance<F>()(a, Read<B>(wave, instruction.source[1])));
+  RunBinary<R>(wave, instruction, a, Read<B>(wave, instruction.source[1]), Instance<F>());
 }
 // The third argument is scc.
 template <typename F, typename R, typename A, typename B>
 void Run(Result<R> (*)(A, B, bool), Wave& wave, const Instruction& instruction) {
   const A a = Read<A>(wave, instruction.source[0]);
   const B b = Read<B>(wave, instruction.source[1]);
-  Write(wave, instruction, Instance<F>()(a, b, wave.scc()));
+  const bool scc = wave.scc();
+  RunBinary<R>(wave, instruction, a, b, [scc](A x, B y) { return Instance<F>()(x, y, scc); });
 }
 
 template <typename F>
-void DefineScalar(const std::vector<const char*>& names, F, int sources) {
+void DefineScalar(const std::vector<const char*>& names, F, int sources, Spread spread = Spread::kWhole, int controls = 0) {
   Semantics semantics;
   semantics.execute = [](Wave& wave, const Instruction& instruction) {
     wave.ClearScalarRead();
     Run<F>(decltype(+std::declval<F>())(), wave, instruction);
   };
   semantics.source_count = sources;
+  semantics.spread = spread;
+  semantics.controls = controls;
   Define(names, semantics);
 }
 template <typename F>
@@ -82,6 +121,16 @@ void DefineUnary(const std::vector<const char*>& names, F function) {
 template <typename F>
 void DefineBinary(const std::vector<const char*>& names, F function) {
   DefineScalar(names, function, 2);
+}
+// Each bit of the result is made of at most one of each source; `controls` say which: sources, and 4 for scc.
+template <typename F>
+void DefineUnaryBits(const std::vector<const char*>& names, F function) {
+  DefineScalar(names, function, 1, Spread::kBits);
+}
+constexpr int kShift = 2, kScc = 4;  // controls: the second source; scc
+template <typename F>
+void DefineBits(const std::vector<const char*>& names, F function, int controls = 0) {
+  DefineScalar(names, function, 2, Spread::kBits, controls);
 }
 
 bool AddOverflows(u32 a, u32 b, u32 sum) { return ((~(a ^ b) & (a ^ sum)) >> 31) != 0; }
@@ -125,75 +174,65 @@ void DefineArithmetic() {
   DefineBinary({"s_add_nc_u64", "s_add_u64"}, [](u64 a, u64 b) { return Plain(a + b); });
   DefineBinary({"s_sub_nc_u64", "s_sub_u64"}, [](u64 a, u64 b) { return Plain(a - b); });
   DefineBinary({"s_mul_u64"}, [](u64 a, u64 b) { return Plain(a * b); });
-  DefineBinary({"s_cselect_b32"}, [](u32 a, u32 b, bool scc) { return Plain(scc ? a : b); });
-  DefineBinary({"s_cselect_b64"}, [](u64 a, u64 b, bool scc) { return Plain(scc ? a : b); });
+  DefineBits({"s_cselect_b32"}, [](u32 a, u32 b, bool scc) { return Plain(scc ? a : b); }, kScc);
+  DefineBits({"s_cselect_b64"}, [](u64 a, u64 b, bool scc) { return Plain(scc ? a : b); }, kScc);
   // The immediate is the second source; s_addk and s_mulk read their destination.
-  DefineUnary({"s_movk_i32"}, [](u32 a) { return Plain(a); });
+  DefineUnaryBits({"s_movk_i32"}, [](u32 a) { return Plain(a); });
   DefineBinary({"s_addk_i32", "s_addk_co_i32"}, [](u32 a, u32 b) { return WithScc(a + b, AddOverflows(a, b, a + b)); });
   DefineBinary({"s_mulk_i32"}, [](u32 a, u32 b) { return Plain(a * b); });
 }
 
 void DefineBitwise() {
-  DefineBinary({"s_and_b32"}, [](u32 a, u32 b) { return NonZero(a & b); });
-  DefineBinary({"s_and_b64"}, [](u64 a, u64 b) { return NonZero(a & b); });
-  DefineBinary({"s_or_b32"}, [](u32 a, u32 b) { return NonZero(a | b); });
-  DefineBinary({"s_or_b64"}, [](u64 a, u64 b) { return NonZero(a | b); });
-  DefineBinary({"s_xor_b32"}, [](u32 a, u32 b) { return NonZero(a ^ b); });
-  DefineBinary({"s_xor_b64"}, [](u64 a, u64 b) { return NonZero(a ^ b); });
-  DefineBinary({"s_andn2_b32", "s_and_not1_b32"}, [](u32 a, u32 b) { return NonZero(a & ~b); });
-  DefineBinary({"s_andn2_b64", "s_and_not1_b64"}, [](u64 a, u64 b) { return NonZero(a & ~b); });
-  DefineBinary({"s_orn2_b32", "s_or_not1_b32"}, [](u32 a, u32 b) { return NonZero(a | ~b); });
-  DefineBinary({"s_orn2_b64", "s_or_not1_b64"}, [](u64 a, u64 b) { return NonZero(a | ~b); });
-  DefineBinary({"s_nand_b64"}, [](u64 a, u64 b) { return NonZero(~(a & b)); });
-  DefineBinary({"s_nor_b64"}, [](u64 a, u64 b) { return NonZero(~(a | b)); });
-  DefineBinary({"s_xnor_b64"}, [](u64 a, u64 b) { return NonZero(~(a ^ b)); });
-  DefineBinary({"s_xnor_b32"}, [](u32 a, u32 b) { return NonZero(~(a ^ b)); });
-  DefineBinary({"s_lshl_b32"}, [](u32 a, u32 b) { return NonZero(a << (b & 31)); });
-  DefineBinary({"s_lshl_b64"}, [](u64 a, u32 b) { return NonZero(a << (b & 63)); });
-  DefineBinary({"s_lshr_b32"}, [](u32 a, u32 b) { return NonZero(a >> (b & 31)); });
-  DefineBinary({"s_lshr_b64"}, [](u64 a, u32 b) { return NonZero(a >> (b & 63)); });
-  DefineBinary({"s_ashr_i32"}, [](i32 a, u32 b) { return NonZero(a >> (b & 31)); });
-  DefineBinary({"s_ashr_i64"}, [](i64 a, u32 b) { return NonZero(a >> (b & 63)); });
+  DefineBits({"s_and_b32"}, [](u32 a, u32 b) { return NonZero(a & b); });
+  DefineBits({"s_and_b64"}, [](u64 a, u64 b) { return NonZero(a & b); });
+  DefineBits({"s_or_b32"}, [](u32 a, u32 b) { return NonZero(a | b); });
+  DefineBits({"s_or_b64"}, [](u64 a, u64 b) { return NonZero(a | b); });
+  DefineBits({"s_xor_b32"}, [](u32 a, u32 b) { return NonZero(a ^ b); });
+  DefineBits({"s_xor_b64"}, [](u64 a, u64 b) { return NonZero(a ^ b); });
+  DefineBits({"s_andn2_b32", "s_and_not1_b32"}, [](u32 a, u32 b) { return NonZero(a & ~b); });
+  DefineBits({"s_andn2_b64", "s_and_not1_b64"}, [](u64 a, u64 b) { return NonZero(a & ~b); });
+  DefineBits({"s_orn2_b32", "s_or_not1_b32"}, [](u32 a, u32 b) { return NonZero(a | ~b); });
+  DefineBits({"s_orn2_b64", "s_or_not1_b64"}, [](u64 a, u64 b) { return NonZero(a | ~b); });
+  DefineBits({"s_nand_b64"}, [](u64 a, u64 b) { return NonZero(~(a & b)); });
+  DefineBits({"s_nor_b64"}, [](u64 a, u64 b) { return NonZero(~(a | b)); });
+  DefineBits({"s_xnor_b64"}, [](u64 a, u64 b) { return NonZero(~(a ^ b)); });
+  DefineBits({"s_xnor_b32"}, [](u32 a, u32 b) { return NonZero(~(a ^ b)); });
+  DefineBits({"s_lshl_b32"}, [](u32 a, u32 b) { return NonZero(a << (b & 31)); }, kShift);
+  DefineBits({"s_lshl_b64"}, [](u64 a, u32 b) { return NonZero(a << (b & 63)); }, kShift);
+  DefineBits({"s_lshr_b32"}, [](u32 a, u32 b) { return NonZero(a >> (b & 31)); }, kShift);
+  DefineBits({"s_lshr_b64"}, [](u64 a, u32 b) { return NonZero(a >> (b & 63)); }, kShift);
+  DefineBits({"s_ashr_i32"}, [](i32 a, u32 b) { return NonZero(a >> (b & 31)); }, kShift);
+  DefineBits({"s_ashr_i64"}, [](i64 a, u32 b) { return NonZero(a >> (b & 63)); }, kShift);
   DefineBinary({"s_bfm_b32"}, [](u32 a, u32 b) { return Plain(((1u << (a & 31)) - 1) << (b & 31)); });
-  DefineBinary({"s_bfe_u32"}, [](u32 a, u32 b) { return NonZero(static_cast<u32>(Field(a, b, 32))); });
-  DefineBinary({"s_bfe_i32"}, [](u32 a, u32 b) { return NonZero(static_cast<u32>(SignedField(a, b, 32))); });
-  DefineBinary({"s_bfe_u64"}, [](u64 a, u32 b) { return NonZero(Field(a, b, 64)); });
-  DefineBinary({"s_bfe_i64"}, [](u64 a, u32 b) { return NonZero(static_cast<u64>(SignedField(a, b, 64))); });
-  DefineBinary({"s_pack_ll_b32_b16"}, [](u32 a, u32 b) { return Plain((a & 0xffff) | b << 16); });
-  DefineBinary({"s_pack_lh_b32_b16"}, [](u32 a, u32 b) { return Plain((a & 0xffff) | (b & 0xffff0000)); });
-  DefineBinary({"s_pack_hh_b32_b16"}, [](u32 a, u32 b) { return Plain(a >> 16 | (b & 0xffff0000)); });
-  DefineUnary({"s_mov_b32"}, [](u32 a) { return Plain(a); });
-  DefineUnary({"s_mov_b64"}, [](u64 a) { return Plain(a); });
-  DefineUnary({"s_not_b32"}, [](u32 a) { return NonZero(~a); });
-  DefineUnary({"s_not_b64"}, [](u64 a) { return NonZero(~a); });
+  DefineBits({"s_bfe_u32"}, [](u32 a, u32 b) { return NonZero(static_cast<u32>(Field(a, b, 32))); }, kShift);
+  DefineBits({"s_bfe_i32"}, [](u32 a, u32 b) { return NonZero(static_cast<u32>(SignedField(a, b, 32))); }, kShift);
+  DefineBits({"s_bfe_u64"}, [](u64 a, u32 b) { return NonZero(Field(a, b, 64)); }, kShift);
+  DefineBits({"s_bfe_i64"}, [](u64 a, u32 b) { return NonZero(static_cast<u64>(SignedField(a, b, 64))); }, kShift);
+  DefineBits({"s_pack_ll_b32_b16"}, [](u32 a, u32 b) { return Plain((a & 0xffff) | b << 16); });
+  DefineBits({"s_pack_lh_b32_b16"}, [](u32 a, u32 b) { return Plain((a & 0xffff) | (b & 0xffff0000)); });
+  DefineBits({"s_pack_hh_b32_b16"}, [](u32 a, u32 b) { return Plain(a >> 16 | (b & 0xffff0000)); });
+  DefineUnaryBits({"s_mov_b32"}, [](u32 a) { return Plain(a); });
+  DefineUnaryBits({"s_mov_b64"}, [](u64 a) { return Plain(a); });
+  DefineUnaryBits({"s_not_b32"}, [](u32 a) { return NonZero(~a); });
+  DefineUnaryBits({"s_not_b64"}, [](u64 a) { return NonZero(~a); });
   DefineUnary({"s_bcnt1_i32_b32"}, [](u32 a) { return NonZero(static_cast<u32>(__builtin_popcount(a))); });
   DefineUnary({"s_bcnt1_i32_b64"}, [](u64 a) { return NonZero(static_cast<u32>(__builtin_popcountll(a))); });
   DefineUnary({"s_ff1_i32_b32", "s_ctz_i32_b32"}, [](u32 a) { return Plain(a == 0 ? ~0u : static_cast<u32>(__builtin_ctz(a))); });
   DefineUnary({"s_ff1_i32_b64", "s_ctz_i32_b64"}, [](u64 a) { return Plain(a == 0 ? ~0u : static_cast<u32>(__builtin_ctzll(a))); });
   DefineUnary({"s_flbit_i32_b32", "s_clz_i32_u32"}, [](u32 a) { return Plain(a == 0 ? ~0u : static_cast<u32>(__builtin_clz(a))); });
   DefineUnary({"s_abs_i32"}, [](u32 a) { return NonZero(a >> 31 != 0 ? 0 - a : a); });
-  DefineUnary({"s_sext_i32_i8"}, [](u32 a) { return Plain(i32{static_cast<int8_t>(a)}); });
-  DefineUnary({"s_sext_i32_i16"}, [](u32 a) { return Plain(i32{static_cast<int16_t>(a)}); });
+  DefineUnaryBits({"s_sext_i32_i8"}, [](u32 a) { return Plain(i32{static_cast<int8_t>(a)}); });
+  DefineUnaryBits({"s_sext_i32_i16"}, [](u32 a) { return Plain(i32{static_cast<int16_t>(a)}); });
 }
 
 // s_bitset reads its destination.
 template <bool kSet>
 void BitSet(Wave& wave, const Instruction& instruction) {
   wave.ClearScalarRead();
-  const u32 bit = 1u << (wave.Scalar(instruction.source[0]) & 31), before = wave.Scalar(instruction.destination);
-  wave.SetScalar(instruction.destination, kSet ? before | bit : before & ~bit, wave.scalar_read_defined());
-}
-
-template <typename T, typename F>
-void DefineComparison(const std::vector<const char*>& names, F) {
-  Semantics semantics;
-  semantics.execute = [](Wave& wave, const Instruction& instruction) {
-    wave.ClearScalarRead();
-    const T a = Read<T>(wave, instruction.source[0]), b = Read<T>(wave, instruction.source[1]);
-    wave.SetScc(F()(a, b), wave.scalar_read_defined());
-  };
-  semantics.source_count = 2;
-  Define(names, semantics);
+  const u32 bit = 1u << (wave.Scalar(instruction.source[0]) & 31);
+  const u32 unset = wave.scalar_read_defined() ? wave.ScalarUnset(instruction.destination) & ~bit : ~0u;
+  const u32 before = wave.Scalar(instruction.destination);
+  wave.SetScalar(instruction.destination, kSet ? before | bit : before & ~bit, unset);
 }
 
 struct BitIsSet {
@@ -202,6 +241,27 @@ struct BitIsSet {
 struct BitIsClear {
   bool operator()(u32 a, u32 b) const { return (a >> (b & 31) & 1) == 0; }
 };
+
+template <typename T, typename F>
+void DefineComparison(const std::vector<const char*>& names, F) {
+  Semantics semantics;
+  semantics.execute = [](Wave& wave, const Instruction& instruction) {
+    wave.ClearScalarRead();
+    const T a = Read<T>(wave, instruction.source[0]), b = Read<T>(wave, instruction.source[1]);
+    bool defined = wave.scalar_read_defined();
+    if (!defined) {
+      const auto a_unset = UnsetBits<T>(wave, instruction.source[0]), b_unset = UnsetBits<T>(wave, instruction.source[1]);
+      if (std::is_same_v<F, std::equal_to<>> || std::is_same_v<F, std::not_equal_to<>>) {
+        defined = ((a ^ b) & ~(a_unset | b_unset)) != 0;  // they differ in a bit that has a value in both
+      } else if (std::is_same_v<F, BitIsSet> || std::is_same_v<F, BitIsClear>) {
+        defined = b_unset == 0 && (a_unset >> (b & 31) & 1) == 0;
+      }
+    }
+    wave.SetScc(F()(a, b), defined);
+  };
+  semantics.source_count = 2;
+  Define(names, semantics);
+}
 
 void DefineComparisons() {
   DefineComparison<i32>({"s_cmp_eq_i32"}, std::equal_to<>());
@@ -227,14 +287,18 @@ template <int kOperation, bool k64>
 void SaveExec(Wave& wave, const Instruction& instruction) {
   wave.ClearScalarRead();
   const u64 source = k64 ? wave.Scalar64(instruction.source[0]) : wave.Scalar(instruction.source[0]);
-  wave.RequireDefinedScalars("exec");
+  const u64 unset = k64 ? wave.Scalar64Unset(instruction.source[0]) : wave.ScalarUnset(instruction.source[0]);
   const u64 old = wave.exec();
-  const u64 next = kOperation == 0 ? source & old
-                   : kOperation == 1 ? source | old
-                   : kOperation == 2 ? source ^ old
-                   : kOperation == 3 ? source & ~old
-                   : kOperation == 4 ? ~source & old
-                                     : source | ~old;
+  const auto with = [old](u64 mask) {
+    return kOperation == 0   ? mask & old
+           : kOperation == 1 ? mask | old
+           : kOperation == 2 ? mask ^ old
+           : kOperation == 3 ? mask & ~old
+           : kOperation == 4 ? ~mask & old
+                             : mask | ~old;
+  };
+  const u64 next = with(source), undecided = (with(source | unset) ^ with(source & ~unset)) & wave.all();
+  if (undecided != 0) throw Fault("an undefined scalar register decides lane ", __builtin_ctzll(undecided), " of exec");
   if (k64) {
     wave.SetScalar64(instruction.destination, old);
   } else {
@@ -261,7 +325,7 @@ void DefineFloat(const std::vector<const char*>& names, F) {
   semantics.execute = [](Wave& wave, const Instruction& instruction) {
     wave.ClearScalarRead();
     const float a = Float(wave.Scalar(instruction.source[0])), b = Float(wave.Scalar(instruction.source[1]));
-    wave.SetScalar(instruction.destination, Bits(F()(a, b)), wave.scalar_read_defined());
+    wave.SetScalar(instruction.destination, Bits(F()(a, b)), wave.scalar_read_defined() ? 0 : ~0u);
   };
   semantics.source_count = 2;
   Define(names, semantics);
@@ -293,7 +357,8 @@ struct NotGreater {
 void Fmac(Wave& wave, const Instruction& instruction) {
   wave.ClearScalarRead();
   const float a = Float(wave.Scalar(instruction.source[0])), b = Float(wave.Scalar(instruction.source[1]));
-  wave.SetScalar(instruction.destination, Bits(Fma(a, b, Float(wave.Scalar(instruction.destination)))), wave.scalar_read_defined());
+  const float c = Float(wave.Scalar(instruction.destination));
+  wave.SetScalar(instruction.destination, Bits(Fma(a, b, c)), wave.scalar_read_defined() ? 0 : ~0u);
 }
 
 void DefineFloats() {

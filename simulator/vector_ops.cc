@@ -11,6 +11,9 @@ using i32 = int32_t;
 using u64 = uint64_t;
 using i64 = int64_t;
 
+// Sources that say where the bits of others go.
+constexpr int kFirst = 1, kSecond = 2, kThird = 4;
+
 float ToFloat(Half half) { return HalfToFloat(half.bits); }
 Half ToHalf(float value) { return {static_cast<uint16_t>(FloatToHalf(value))}; }
 
@@ -75,29 +78,29 @@ float DivFixup(float quotient, float denominator, float numerator) {
 }
 
 void DefineIntegers() {
-  DefineLanes({"v_mov_b32", "v_accvgpr_read_b32", "v_accvgpr_write_b32", "v_accvgpr_mov_b32"}, [](u32 a) { return a; });
-  DefineUpwards({"v_mov_b64"}, [](u64 a) { return a; });
-  DefineLanes({"v_not_b32"}, [](u32 a) { return ~a; });
-  DefineLanes({"v_bfrev_b32"}, [](u32 a) { return ReverseBits(a); });
+  DefineBits({"v_mov_b32", "v_accvgpr_read_b32", "v_accvgpr_write_b32", "v_accvgpr_mov_b32"}, [](u32 a) { return a; });
+  DefineBits({"v_mov_b64"}, [](u64 a) { return a; });
+  DefineBits({"v_not_b32"}, [](u32 a) { return ~a; });
+  DefineBits({"v_bfrev_b32"}, [](u32 a) { return ReverseBits(a); });
   DefineLanes({"v_ffbh_u32", "v_clz_i32_u32"}, [](u32 a) { return a == 0 ? ~0u : static_cast<u32>(__builtin_clz(a)); });
   DefineLanes({"v_ffbl_b32", "v_ctz_i32_b32"}, [](u32 a) { return a == 0 ? ~0u : static_cast<u32>(__builtin_ctz(a)); });
   DefineLanes({"v_bcnt_u32_b32"}, [](u32 a, u32 b) { return static_cast<u32>(__builtin_popcount(a)) + b; });
 
-  DefineLanes({"v_add_u32", "v_add_nc_u32", "v_add_i32", "v_add_nc_i32"}, [](u32 a, u32 b) { return a + b; });
-  DefineLanes({"v_sub_u32", "v_sub_nc_u32", "v_sub_i32", "v_sub_nc_i32"}, [](u32 a, u32 b) { return a - b; });
+  DefineUpwards({"v_add_u32", "v_add_nc_u32", "v_add_i32", "v_add_nc_i32"}, [](u32 a, u32 b) { return a + b; });
+  DefineUpwards({"v_sub_u32", "v_sub_nc_u32", "v_sub_i32", "v_sub_nc_i32"}, [](u32 a, u32 b) { return a - b; });
   DefineLanes({"v_subrev_u32", "v_subrev_nc_u32"}, [](u32 a, u32 b) { return b - a; });
-  DefineLanes({"v_and_b32"}, [](u32 a, u32 b) { return a & b; });
-  DefineLanes({"v_or_b32"}, [](u32 a, u32 b) { return a | b; });
-  DefineLanes({"v_xor_b32"}, [](u32 a, u32 b) { return a ^ b; });
-  DefineLanes({"v_xnor_b32"}, [](u32 a, u32 b) { return ~(a ^ b); });
-  DefineLanes({"v_lshlrev_b32"}, [](u32 a, u32 b) { return b << (a & 31); });
-  DefineLanes({"v_lshrrev_b32"}, [](u32 a, u32 b) { return b >> (a & 31); });
-  DefineLanes({"v_ashrrev_i32"}, [](u32 a, i32 b) { return b >> (a & 31); });
+  DefineBits({"v_and_b32"}, [](u32 a, u32 b) { return a & b; });
+  DefineBits({"v_or_b32"}, [](u32 a, u32 b) { return a | b; });
+  DefineBits({"v_xor_b32"}, [](u32 a, u32 b) { return a ^ b; });
+  DefineBits({"v_xnor_b32"}, [](u32 a, u32 b) { return ~(a ^ b); });
+  DefineBits({"v_lshlrev_b32"}, [](u32 a, u32 b) { return b << (a & 31); }, kFirst);
+  DefineBits({"v_lshrrev_b32"}, [](u32 a, u32 b) { return b >> (a & 31); }, kFirst);
+  DefineBits({"v_ashrrev_i32"}, [](u32 a, i32 b) { return b >> (a & 31); }, kFirst);
   DefineLanes({"v_max_i32"}, [](i32 a, i32 b) { return a > b ? a : b; });
   DefineLanes({"v_min_i32"}, [](i32 a, i32 b) { return a < b ? a : b; });
   DefineLanes({"v_max_u32"}, [](u32 a, u32 b) { return a > b ? a : b; });
   DefineLanes({"v_min_u32"}, [](u32 a, u32 b) { return a < b ? a : b; });
-  DefineLanes({"v_mul_lo_u32"}, [](u32 a, u32 b) { return a * b; });
+  DefineUpwards({"v_mul_lo_u32"}, [](u32 a, u32 b) { return a * b; });
   DefineLanes({"v_mul_hi_u32"}, [](u32 a, u32 b) { return static_cast<u32>(u64{a} * b >> 32); });
   DefineLanes({"v_mul_hi_i32"}, [](i32 a, i32 b) { return static_cast<i32>(i64{a} * b >> 32); });
   DefineLanes({"v_mul_u32_u24"}, [](u32 a, u32 b) { return Low24(a) * Low24(b); });
@@ -107,38 +110,38 @@ void DefineIntegers() {
 
   DefineLanes({"v_lshl_add_u32"}, [](u32 a, u32 b, u32 c) { return (a << (b & 31)) + c; });
   DefineLanes({"v_add_lshl_u32"}, [](u32 a, u32 b, u32 c) { return (a + b) << (c & 31); });
-  DefineLanes({"v_lshl_or_b32"}, [](u32 a, u32 b, u32 c) { return (a << (b & 31)) | c; });
-  DefineLanes({"v_and_or_b32"}, [](u32 a, u32 b, u32 c) { return (a & b) | c; });
-  DefineLanes({"v_or3_b32"}, [](u32 a, u32 b, u32 c) { return a | b | c; });
-  DefineLanes({"v_xor3_b32"}, [](u32 a, u32 b, u32 c) { return a ^ b ^ c; });
-  DefineLanes({"v_add3_u32"}, [](u32 a, u32 b, u32 c) { return a + b + c; });
+  DefineBits({"v_lshl_or_b32"}, [](u32 a, u32 b, u32 c) { return (a << (b & 31)) | c; }, kSecond);
+  DefineBits({"v_and_or_b32"}, [](u32 a, u32 b, u32 c) { return (a & b) | c; });
+  DefineBits({"v_or3_b32"}, [](u32 a, u32 b, u32 c) { return a | b | c; });
+  DefineBits({"v_xor3_b32"}, [](u32 a, u32 b, u32 c) { return a ^ b ^ c; });
+  DefineUpwards({"v_add3_u32"}, [](u32 a, u32 b, u32 c) { return a + b + c; });
   DefineLanes({"v_xad_u32"}, [](u32 a, u32 b, u32 c) { return (a ^ b) + c; });
-  DefineLanes({"v_bfe_u32"}, [](u32 a, u32 b, u32 c) { return a >> (b & 31) & BitMask(c); });
-  DefineLanes({"v_bfe_i32"}, [](u32 a, u32 b, u32 c) { return BitFieldExtract(a, b, c); });
-  DefineLanes({"v_bfi_b32"}, [](u32 a, u32 b, u32 c) { return (a & b) | (~a & c); });
-  DefineLanes({"v_perm_b32"}, [](u32 a, u32 b, u32 c) { return Permute(a, b, c); });
-  DefineLanes({"v_alignbit_b32"}, [](u32 a, u32 b, u32 c) { return static_cast<u32>((u64{a} << 32 | b) >> (c & 31)); });
-  DefineLanes({"v_alignbyte_b32"}, [](u32 a, u32 b, u32 c) { return static_cast<u32>((u64{a} << 32 | b) >> (8 * (c & 3))); });
+  DefineBits({"v_bfe_u32"}, [](u32 a, u32 b, u32 c) { return a >> (b & 31) & BitMask(c); }, kSecond | kThird);
+  DefineBits({"v_bfe_i32"}, [](u32 a, u32 b, u32 c) { return BitFieldExtract(a, b, c); }, kSecond | kThird);
+  DefineBits({"v_bfi_b32"}, [](u32 a, u32 b, u32 c) { return (a & b) | (~a & c); });
+  DefineBits({"v_perm_b32"}, [](u32 a, u32 b, u32 c) { return Permute(a, b, c); }, kThird);
+  DefineBits({"v_alignbit_b32"}, [](u32 a, u32 b, u32 c) { return static_cast<u32>((u64{a} << 32 | b) >> (c & 31)); }, kThird);
+  DefineBits({"v_alignbyte_b32"}, [](u32 a, u32 b, u32 c) { return static_cast<u32>((u64{a} << 32 | b) >> (8 * (c & 3))); }, kThird);
   DefineLanes({"v_max3_i32"}, [](i32 a, i32 b, i32 c) { return std::max(std::max(a, b), c); });
   DefineLanes({"v_min3_i32"}, [](i32 a, i32 b, i32 c) { return std::min(std::min(a, b), c); });
   DefineLanes({"v_max3_u32"}, [](u32 a, u32 b, u32 c) { return std::max(std::max(a, b), c); });
   DefineLanes({"v_min3_u32"}, [](u32 a, u32 b, u32 c) { return std::min(std::min(a, b), c); });
 
-  DefineUpwards({"v_lshlrev_b64"}, [](u32 a, u64 b) { return b << (a & 63); });
-  DefineLanes({"v_lshrrev_b64"}, [](u32 a, u64 b) { return b >> (a & 63); });
-  DefineLanes({"v_ashrrev_i64"}, [](u32 a, i64 b) { return b >> (a & 63); });
-  DefineUpwards({"v_lshl_add_u64"}, [](u64 a, u32 b, u64 c) { return (a << (b & 63)) + c; });
+  DefineBits({"v_lshlrev_b64"}, [](u32 a, u64 b) { return b << (a & 63); }, kFirst);
+  DefineBits({"v_lshrrev_b64"}, [](u32 a, u64 b) { return b >> (a & 63); }, kFirst);
+  DefineBits({"v_ashrrev_i64"}, [](u32 a, i64 b) { return b >> (a & 63); }, kFirst);
+  DefineUpwards({"v_lshl_add_u64"}, [](u64 a, u32 b, u64 c) { return (a << (b & 63)) + c; }, kSecond);
 
-  DefineLanes({"v_lshlrev_b16"}, [](Half a, Half b) { return Half{static_cast<uint16_t>(b.bits << (a.bits & 15))}; });
-  DefineLanes({"v_lshrrev_b16"}, [](Half a, Half b) { return Half{static_cast<uint16_t>(b.bits >> (a.bits & 15))}; });
-  DefineLanes({"v_ashrrev_i16"}, [](Half a, Half b) { return Half{static_cast<uint16_t>(static_cast<int16_t>(b.bits) >> (a.bits & 15))}; });
+  DefineBits({"v_lshlrev_b16"}, [](Half a, Half b) { return Half{static_cast<uint16_t>(b.bits << (a.bits & 15))}; }, kFirst);
+  DefineBits({"v_lshrrev_b16"}, [](Half a, Half b) { return Half{static_cast<uint16_t>(b.bits >> (a.bits & 15))}; }, kFirst);
+  DefineBits({"v_ashrrev_i16"}, [](Half a, Half b) { return Half{static_cast<uint16_t>(static_cast<int16_t>(b.bits) >> (a.bits & 15))}; }, kFirst);
   DefineLanes({"v_add_u16", "v_add_nc_u16"}, [](Half a, Half b) { return Half{static_cast<uint16_t>(a.bits + b.bits)}; });
   DefineLanes({"v_sub_u16", "v_sub_nc_u16"}, [](Half a, Half b) { return Half{static_cast<uint16_t>(a.bits - b.bits)}; });
   DefineLanes({"v_mul_lo_u16"}, [](Half a, Half b) { return Half{static_cast<uint16_t>(u32{a.bits} * b.bits)}; });
-  DefineLanes({"v_and_b16"}, [](Half a, Half b) { return Half{static_cast<uint16_t>(a.bits & b.bits)}; });
-  DefineLanes({"v_or_b16"}, [](Half a, Half b) { return Half{static_cast<uint16_t>(a.bits | b.bits)}; });
-  DefineLanes({"v_xor_b16"}, [](Half a, Half b) { return Half{static_cast<uint16_t>(a.bits ^ b.bits)}; });
-  DefineLanes({"v_mov_b16"}, [](Half a) { return a; });
+  DefineBits({"v_and_b16"}, [](Half a, Half b) { return Half{static_cast<uint16_t>(a.bits & b.bits)}; });
+  DefineBits({"v_or_b16"}, [](Half a, Half b) { return Half{static_cast<uint16_t>(a.bits | b.bits)}; });
+  DefineBits({"v_xor_b16"}, [](Half a, Half b) { return Half{static_cast<uint16_t>(a.bits ^ b.bits)}; });
+  DefineBits({"v_mov_b16"}, [](Half a) { return a; });
 }
 
 void DefineFloats() {
@@ -204,7 +207,7 @@ void DefineConversions() {
   DefineLanes({"v_cvt_pk_bf16_f32"}, [](float a, float b) { return FloatToBfloat(a) | FloatToBfloat(b) << 16; });
   DefineAccumulating({"v_dot2acc_f32_f16"}, [](u32 a, u32 b, float c) { return Dot2(a, b, c); });
   DefineLanes({"v_dot2_f32_f16"}, [](u32 a, u32 b, float c) { return Dot2(a, b, c); });
-  DefineLanes({"v_pack_b32_f16"}, [](Half a, Half b) { return a.bits | u32{b.bits} << 16; });
+  DefineBits({"v_pack_b32_f16"}, [](Half a, Half b) { return a.bits | u32{b.bits} << 16; });
 }
 
 // The instruction's immediate is a truth table of three inputs.

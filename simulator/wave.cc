@@ -65,18 +65,20 @@ void Lds::Write(uint32_t address, uint32_t size, uint32_t wave) {
 
 Wave::Wave(Isa isa, int lanes, uint32_t number, Lds* lds, const Memory* memory, uint32_t scratch_size)
     : isa(isa), lanes(lanes), number(number), lds(*lds), memory(*memory),
-      scratch(size_t{scratch_size + 3} / 4 * kRow), scratch_defined(size_t{scratch_size + 3} / 4 * kRow) {
+      scratch(size_t{scratch_size + 3} / 4 * kRow), scratch_unset(scratch.size(), ~0u) {
   // A number that no sum survives.
   for (auto& row : vgprs_) {
     for (uint32_t& word : row) word = 0x7fc0dead;
   }
+  memset(vgpr_unset_, 0xff, sizeof(vgpr_unset_));
+  memset(sgpr_unset_, 0xff, sizeof(sgpr_unset_));
   SetExec(all());
-  sgpr_defined_[kExecLo] = sgpr_defined_[kExecHi] = true;
+  sgpr_unset_[kExecLo] = sgpr_unset_[kExecHi] = 0;
 }
 
 uint32_t Wave::Sgpr(int index) const {
   if (sgpr_pending_[index] != 0) throw Fault("s", index, " is read while a load into it is outstanding");
-  scalar_read_defined_ &= sgpr_defined_[index];
+  scalar_read_defined_ &= sgpr_unset_[index] == 0;
   return sgprs_[index];
 }
 
@@ -92,11 +94,10 @@ uint32_t Wave::Scalar(const Operand& operand) const {
     case Operand::Kind::kScc: return scc();
     case Operand::Kind::kNull: return 0;
     case Operand::Kind::kVccIsZero: {
-      bool defined = true;
-      Operand vcc;
-      vcc.kind = Operand::Kind::kSgpr;
-      vcc.index = kVccLo;
-      return LaneMask(vcc, &defined) == 0;
+      uint64_t unset;
+      const uint64_t vcc = LaneMask(Vcc(), &unset);
+      scalar_read_defined_ &= unset == 0;
+      return vcc == 0;
     }
     case Operand::Kind::kExecIsZero: return exec_ == 0;
     case Operand::Kind::kVgpr:
@@ -111,40 +112,54 @@ uint64_t Wave::Scalar64(const Operand& operand) const {
   return Scalar(operand);
 }
 
-void Wave::SetSgpr(int index, uint32_t value, bool defined) {
+uint32_t Wave::ScalarUnset(const Operand& operand) const {
+  if (operand.kind == Operand::Kind::kSgpr) return sgpr_unset_[operand.index];
+  const bool before = scalar_read_defined_;
+  scalar_read_defined_ = true;
+  Scalar(operand);
+  const bool defined = scalar_read_defined_;
+  scalar_read_defined_ = before;
+  return defined ? 0 : ~0u;
+}
+
+uint64_t Wave::Scalar64Unset(const Operand& operand) const {
+  if (operand.kind == Operand::Kind::kSgpr) return sgpr_unset_[operand.index] | uint64_t{sgpr_unset_[operand.index + 1]} << 32;
+  return ScalarUnset(operand);
+}
+
+void Wave::SetSgpr(int index, uint32_t value, uint32_t unset) {
   if (sgpr_pending_[index] != 0) throw Fault("s", index, " is written while a load into it is outstanding");
   sgprs_[index] = value;
-  sgpr_defined_[index] = defined;
+  sgpr_unset_[index] = unset;
   if (index == kExecLo || index == kExecHi) {
-    if (!defined) throw Fault("exec is given an undefined value");
+    if (unset != 0) throw Fault("exec is given an undefined value");
     SetExec(sgprs_[kExecLo] | uint64_t{sgprs_[kExecHi]} << 32);
   }
 }
 
-void Wave::SetScalar(const Operand& operand, uint32_t value, bool defined) {
-  if (operand.kind == Operand::Kind::kSgpr) SetSgpr(operand.index, value, defined);
+void Wave::SetScalar(const Operand& operand, uint32_t value, uint32_t unset) {
+  if (operand.kind == Operand::Kind::kSgpr) SetSgpr(operand.index, value, unset);
 }
 
-void Wave::SetScalar64(const Operand& operand, uint64_t value, bool defined) {
+void Wave::SetScalar64(const Operand& operand, uint64_t value, uint64_t unset) {
   if (operand.kind != Operand::Kind::kSgpr) return;
-  SetSgpr(operand.index, static_cast<uint32_t>(value), defined);
-  SetSgpr(operand.index + 1, static_cast<uint32_t>(value >> 32), defined);
+  SetSgpr(operand.index, static_cast<uint32_t>(value), static_cast<uint32_t>(unset));
+  SetSgpr(operand.index + 1, static_cast<uint32_t>(value >> 32), static_cast<uint32_t>(unset >> 32));
 }
 
-uint64_t Wave::LaneMask(const Operand& operand, bool* defined) const {
+uint64_t Wave::LaneMask(const Operand& operand, uint64_t* unset) const {
   const bool before = scalar_read_defined_;
-  scalar_read_defined_ = true;
   const uint64_t mask = lanes == 64 ? Scalar64(operand) : Scalar(operand);
-  *defined &= scalar_read_defined_;
+  *unset = lanes == 64 ? Scalar64Unset(operand) : ScalarUnset(operand);
   scalar_read_defined_ = before;
   return mask;
 }
 
-void Wave::SetLaneMask(const Operand& operand, uint64_t value, bool defined) {
+void Wave::SetLaneMask(const Operand& operand, uint64_t value, uint64_t unset) {
   if (lanes == 64) {
-    SetScalar64(operand, value, defined);
+    SetScalar64(operand, value, unset);
   } else {
-    SetScalar(operand, static_cast<uint32_t>(value), defined);
+    SetScalar(operand, static_cast<uint32_t>(value), static_cast<uint32_t>(unset));
   }
 }
 
@@ -159,26 +174,57 @@ void Wave::ThrowPending(int vgpr) const {
   throw Fault(vgpr < kFirstAccVgpr ? "v" : "a", vgpr % kFirstAccVgpr, " is used while a load into it is outstanding");
 }
 
+void Wave::SetUnset(int index, const uint32_t* unset, uint64_t active) {
+  uint64_t whole = 0;
+  for (int i = 0; i < lanes; ++i) {
+    whole |= static_cast<uint64_t>(unset[i] == 0) << i;
+    if (active >> i & 1) vgpr_unset_[index][i] = unset[i];
+  }
+  vgpr_defined_[index] = (vgpr_defined_[index] & ~active) | (whole & active);
+}
+
+void Wave::WriteWord(int index, int lane, uint32_t word, uint32_t unset) {
+  Vgpr(index);
+  const uint64_t bit = uint64_t{1} << lane;
+  vgprs_[index][lane] = word;
+  vgpr_unset_[index][lane] = unset;
+  vgpr_defined_[index] = unset == 0 ? vgpr_defined_[index] | bit : vgpr_defined_[index] & ~bit;
+}
+
+void Wave::SetDefined(int index, uint64_t defined, uint64_t active) {
+  for (uint64_t missing = active & ~defined & all(); missing != 0; missing &= missing - 1) {
+    vgpr_unset_[index][__builtin_ctzll(missing)] = ~0u;
+  }
+  vgpr_defined_[index] = (vgpr_defined_[index] & ~active) | (defined & active);
+}
+
 void Wave::WriteVgpr(int index, const uint32_t* row, uint64_t defined, uint64_t active) {
   if (outstanding_vgprs_ != 0 && vgpr_pending_[index] != 0) ThrowPending(index);
   uint32_t* const words = vgprs_[index];
   if (active == all()) {
     memcpy(words, row, sizeof(uint32_t) * lanes);
-    vgpr_defined_[index] = defined;
-    return;
-  }
-  if (active == exec_) {
+  } else if (active == exec_) {
     for (int i = 0; i < lanes; ++i) words[i] = (words[i] & ~exec_words_[i]) | (row[i] & exec_words_[i]);
   } else {
     for (int i = 0; i < lanes; ++i) words[i] = active >> i & 1 ? row[i] : words[i];
   }
-  vgpr_defined_[index] = (vgpr_defined_[index] & ~active) | (defined & active);
+  SetDefined(index, defined, active);
 }
 
 void Wave::WriteLoaded(int index, const uint32_t* row, uint64_t defined, uint64_t active) {
   uint32_t* const words = vgprs_[index];
   for (int i = 0; i < lanes; ++i) words[i] = active >> i & 1 ? row[i] : words[i];
-  vgpr_defined_[index] = (vgpr_defined_[index] & ~active) | (defined & active);
+  SetDefined(index, defined, active);
+}
+
+void Wave::UnsetRows(const Operand& operand, Type type, uint32_t* bits) const {
+  const bool two = type == Type::kPair || type == Type::kDouble;
+  const uint64_t scalar = operand.is_vgpr() ? 0 : two ? Scalar64Unset(operand) : ScalarUnset(operand);
+  for (int word = 0; word <= (two ? 1 : 0); ++word) {
+    for (int i = 0; i < kRow; ++i) {
+      bits[word * kRow + i] = operand.is_vgpr() ? VgprUnset(operand.index + word, i) : static_cast<uint32_t>(scalar >> (32 * word));
+    }
+  }
 }
 
 const uint32_t* Wave::Rows(const Operand& operand, Type type, uint32_t* room, uint64_t* defined) const {

@@ -16,6 +16,12 @@ constexpr int kRow = 64;  // lanes that a row of registers has room for
 constexpr int kVgprs = 512;
 constexpr uint64_t kAllLanes = ~uint64_t{0};
 
+// The bits without a value of a row of words, or of two. Mostly there are none, and then `bits` is not filled in.
+struct Unset {
+  bool any = false;
+  alignas(64) uint32_t bits[2 * kRow];
+};
+
 // What waits for a load: the counters of s_waitcnt and, on gfx12, of s_wait_*cnt.
 enum class Counter : uint8_t { kVector, kLds, kScalar };
 
@@ -28,7 +34,7 @@ class Lds {
   void Read(uint32_t address, uint32_t size, uint32_t wave);
   void Write(uint32_t address, uint32_t size, uint32_t wave);
 
-  std::vector<uint8_t> bytes, defined;
+  std::vector<uint8_t> bytes, defined;  // of each byte, its bits that have a value
 
  private:
   struct Shadow {
@@ -43,7 +49,7 @@ class Lds {
   uint32_t waves_;
 };
 
-// One wave's registers. Each has a bit for each lane: whether it was ever given a value.
+// One wave's registers, and which of their bits were never given a value.
 class Wave {
  public:
   Wave(Isa isa, int lanes, uint32_t number, Lds* lds, const Memory* memory, uint32_t scratch_size);
@@ -64,10 +70,13 @@ class Wave {
   uint64_t Scalar64(const Operand& operand) const;
   uint32_t Sgpr(int index) const;
   uint64_t Sgpr64(int index) const { return Sgpr(index) | uint64_t{Sgpr(index + 1)} << 32; }
-  void SetSgpr(int index, uint32_t value, bool defined = true);
-  void SetScalar(const Operand& operand, uint32_t value, bool defined = true);
-  void SetScalar64(const Operand& operand, uint64_t value, bool defined = true);
-  // The values that a scalar instruction read since ClearScalarRead were all defined.
+  // The bits of a scalar operand that have no value.
+  uint32_t ScalarUnset(const Operand& operand) const;
+  uint64_t Scalar64Unset(const Operand& operand) const;
+  void SetSgpr(int index, uint32_t value, uint32_t unset = 0);
+  void SetScalar(const Operand& operand, uint32_t value, uint32_t unset = 0);
+  void SetScalar64(const Operand& operand, uint64_t value, uint64_t unset = 0);
+  // The values that a scalar instruction read since ClearScalarRead were all defined, in all of their bits.
   bool scalar_read_defined() const { return scalar_read_defined_; }
   void ClearScalarRead() { scalar_read_defined_ = true; }
   bool scc() const;
@@ -78,9 +87,9 @@ class Wave {
     if (!scalar_read_defined_) throw Fault("an undefined scalar register decides ", use);
   }
 
-  // A lane mask: 64 bits, or 32 with 32 lanes.
-  uint64_t LaneMask(const Operand& operand, bool* defined) const;
-  void SetLaneMask(const Operand& operand, uint64_t value, bool defined);
+  // A lane mask: 64 bits, or 32 with 32 lanes. *unset: those without a value.
+  uint64_t LaneMask(const Operand& operand, uint64_t* unset) const;
+  void SetLaneMask(const Operand& operand, uint64_t value, uint64_t unset);
 
   uint64_t exec() const { return exec_; }
   uint64_t all() const { return lanes == 64 ? kAllLanes : (uint64_t{1} << lanes) - 1; }
@@ -94,18 +103,24 @@ class Wave {
   }
   // Without a check, for what writes a part of a register.
   uint32_t* VgprWords(int index) { return vgprs_[index]; }
+  // The lanes whose word has a value in all its bits; the bits of one that have none.
   uint64_t VgprDefined(int index) const { return vgpr_defined_[index]; }
-  void SetVgprDefined(int index, uint64_t lanes_defined) { vgpr_defined_[index] = lanes_defined; }
-  // Writes the active lanes.
+  uint32_t VgprUnset(int index, int lane) const { return vgpr_defined_[index] >> lane & 1 ? 0 : vgpr_unset_[index][lane]; }
+  // Writes the active lanes. Those outside `defined` have no value in any bit.
   void WriteVgpr(int index, const uint32_t* row, uint64_t defined) { WriteVgpr(index, row, defined, exec_); }
   void WriteVgpr(int index, const uint32_t* row, uint64_t defined, uint64_t active);
+  // What the bits without a value are, in lanes that were written last.
+  void SetUnset(int index, const uint32_t* unset, uint64_t active);
+  void WriteWord(int index, int lane, uint32_t word, uint32_t unset);
 
   // As WriteVgpr, by a load: loads return in order, so one may follow another into the same register.
   void WriteLoaded(int index, const uint32_t* row, uint64_t defined, uint64_t active);
 
   // The words of an operand in all lanes, at `room` if they are not in a register; 64-bit ones take two rows.
-  // Clears in *defined the lanes that have no value. Modifiers are not looked at.
+  // Clears in *defined the lanes that lack the value of a bit. Modifiers are not looked at.
   const uint32_t* Rows(const Operand& operand, Type type, uint32_t* room, uint64_t* defined) const;
+  // Their bits without a value.
+  void UnsetRows(const Operand& operand, Type type, uint32_t* bits) const;
 
   // Active lanes of a register that an address or a store uses must have a value.
   void RequireDefined(uint64_t defined, uint64_t active, const char* use) const;
@@ -121,8 +136,7 @@ class Wave {
   void RequireStoresArrived() const;
 
   // --- scratch: words by lane
-  std::vector<uint32_t> scratch;
-  std::vector<uint8_t> scratch_defined;
+  std::vector<uint32_t> scratch, scratch_unset;
 
  private:
   struct Outstanding {
@@ -131,13 +145,15 @@ class Wave {
   };
   [[noreturn]] void ThrowPending(int vgpr) const;
   void Complete(const Outstanding& load);
+  void SetDefined(int index, uint64_t defined, uint64_t active);
 
   alignas(64) uint32_t vgprs_[kVgprs][kRow];
   uint64_t vgpr_defined_[kVgprs] = {};
+  uint32_t vgpr_unset_[kVgprs][kRow];  // where a lane is not defined
   uint8_t vgpr_pending_[kVgprs] = {};
   int outstanding_vgprs_ = 0;
   uint32_t sgprs_[128] = {};
-  bool sgpr_defined_[128] = {};
+  uint32_t sgpr_unset_[128];
   uint8_t sgpr_pending_[128] = {};
   mutable bool scalar_read_defined_ = true;
   bool scc_ = false, scc_defined_ = false;
