@@ -42,7 +42,9 @@ void Decoder::Unknown(Format format, uint32_t number) const {
 void Decoder::Find(Format format, uint32_t number, int words) {
   in_->format = format;
   in_->size = 4 * words;
-  in_->semantics = table_.Find(format, number);
+  const Opcode opcode = table_.Find(format, number);
+  in_->semantics = opcode.semantics;
+  in_->has_two_forms = opcode.has_two_forms;
   if (in_->semantics == nullptr) Unknown(format, number);
 }
 
@@ -59,6 +61,14 @@ Operand Decoder::Scalar(uint32_t code) const {
   }
   if (code < 128) return SgprOperand(code);
   throw Fault("scalar register ", code, " at ", Hex{in_->address}, " does not exist");
+}
+
+bool Decoder::TakesLiteral() const {
+  switch (in_->format) {
+    case Format::kSop1: case Format::kSop2: case Format::kSopc: case Format::kVop1: case Format::kVop2: case Format::kVopc: return true;
+    case Format::kVop3: case Format::kVop3p: return isa_ != Isa::kGfx9;
+    default: return false;
+  }
 }
 
 Operand Decoder::Source(uint32_t code) {
@@ -81,7 +91,7 @@ Operand Decoder::Source(uint32_t code) {
     operand.kind = Operand::Kind::kExecIsZero;
   } else if (code == 253) {
     operand.kind = Operand::Kind::kScc;
-  } else if (code == 255) {
+  } else if (code == 255 && TakesLiteral()) {
     operand.value = words_[in_->size / 4];
     in_->size += 4;
   } else {
@@ -92,8 +102,8 @@ Operand Decoder::Source(uint32_t code) {
 
 void Decoder::Sop1() {
   Find(Format::kSop1, BitsOf(words_[0], 15, 8), 1);
-  if (!Begins("s_barrier")) in_->destination = Scalar(BitsOf(words_[0], 22, 16));
-  if (in_->semantics->source_count > 0) in_->source[0] = Source(BitsOf(words_[0], 7, 0));
+  if (!Begins("s_barrier") && !Is("s_setpc_b64")) in_->destination = Scalar(BitsOf(words_[0], 22, 16));
+  if (in_->semantics->source_count > 0 || Is("s_barrier_signal")) in_->source[0] = Source(BitsOf(words_[0], 7, 0));
 }
 
 void Decoder::Sop2() {
@@ -126,7 +136,9 @@ void Decoder::Sopc() {
 }
 
 void Decoder::Sopp() {
+  constexpr uint32_t kDeallocVgprs = 3;
   Find(Format::kSopp, BitsOf(words_[0], 22, 16), 1);
+  if (Is("s_sendmsg") && BitsOf(words_[0], 15, 0) != kDeallocVgprs) Unknown(Format::kSopp, BitsOf(words_[0], 22, 16));
   in_->offset = SignExtend(words_[0], 16);
 }
 
@@ -137,7 +149,26 @@ void Decoder::Modify(uint32_t negate, uint32_t absolute) {
   }
 }
 
+void Decoder::RefuseSignsOfIntegers() const {
+  if (Begins("v_cndmask")) return;  // it takes both
+  const bool has_short_numbers = in_->semantics->name.find("f16") != std::string::npos;
+  for (int i = 0; i < 3; ++i) {
+    const Type type = in_->semantics->sources[i];
+    const bool is_number = type == Type::kHalf ? has_short_numbers : type != Type::kWord && type != Type::kPair;
+    if (!is_number && (in_->source[i].negate || in_->source[i].absolute)) {
+      throw Fault(in_->semantics->name, " at ", Hex{in_->address}, ": a sign modifier on an integer");
+    }
+  }
+}
+
 void Decoder::SelectHalves(uint32_t op_sel) {
+  const Semantics& semantics = *in_->semantics;
+  uint32_t halves = semantics.result == Type::kHalf ? 8 : 0;
+  for (uint32_t i = 0; i < 3; ++i) halves |= semantics.sources[i] == Type::kHalf ? 1u << i : 0;
+  if (Begins("v_permlane")) halves = 3;  // other modifiers
+  // gfx9 has it where VOP3 is the only form.
+  if (Begins("v_align") || (isa_ == Isa::kGfx9 && in_->has_two_forms)) halves = 0;
+  if ((op_sel & ~halves) != 0) throw Fault(semantics.name, " at ", Hex{in_->address}, ": op_sel ", op_sel, " of operands without halves");
   in_->op_sel = static_cast<uint8_t>(op_sel);
   for (int i = 0; i < 3; ++i) in_->source[i].high = (op_sel >> i & 1) != 0;
   in_->destination.high = (op_sel >> 3 & 1) != 0;
@@ -156,6 +187,8 @@ void Decoder::ReadSdwaWord(bool compares) {
   const uint32_t word = words_[in_->size / 4];
   in_->size += 4;
   in_->crossing = Instruction::Crossing::kSdwa;
+  const bool has_reserved = BitsOf(word, 18, 16) == 7 || BitsOf(word, 26, 24) == 7 || (!compares && (BitsOf(word, 10, 8) == 7 || BitsOf(word, 12, 11) == 3));
+  if (has_reserved) throw Fault("the SDWA word ", Hex{word}, " at ", Hex{in_->address}, " has a reserved value");
   // A comparison has its destination where the others say which part is written: it writes no VGPR.
   in_->crossing_word = compares ? (word & ~0x3f00u) | 6 << 8 : word;
   if (compares) {
@@ -173,10 +206,12 @@ void Decoder::ReadSdwaWord(bool compares) {
 bool Decoder::Crossing(uint32_t code) {
   if (isa_ == Isa::kGfx9 && code == 249) {
     ReadSdwaWord(in_->format == Format::kVopc);
+    RefuseSignsOfIntegers();
     return true;
   }
   if (code == 250) {
     ReadDppWord();
+    RefuseSignsOfIntegers();
     return true;
   }
   if (isa_ != Isa::kGfx9 && (code == 233 || code == 234)) {
@@ -249,7 +284,7 @@ void Decoder::Vop3() {
   int sources = in_->semantics->source_count;
   if (in_->semantics->reads_result) --sources;
   for (int i = 0; i < sources; ++i) {
-    if (i == 0 && Crossing(codes[0])) continue;
+    if (i == 0 && isa_ != Isa::kGfx9 && Crossing(codes[0])) continue;
     in_->source[i] = codes[i] == 255 && i > 0 && in_->source[i - 1].code == 255 ? in_->source[i - 1] : Source(codes[i]);
   }
   if (Begins("v_bitop3")) {
@@ -264,7 +299,8 @@ void Decoder::Vop3() {
     in_->scalar_destination = Scalar(BitsOf(words_[0], 14, 8));
     Modify(BitsOf(words_[1], 31, 29), 0);
   } else {
-    if (in_->crossing != Instruction::Crossing::kDpp) Modify(BitsOf(words_[1], 31, 29), BitsOf(words_[0], 10, 8));
+    Modify(BitsOf(words_[1], 31, 29), BitsOf(words_[0], 10, 8));
+    RefuseSignsOfIntegers();
     SelectHalves(BitsOf(words_[0], 14, 11));
   }
 }

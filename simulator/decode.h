@@ -31,6 +31,7 @@ class Decoder {
 
   // A source of 8 or 9 bits. A literal is the word behind the instruction, which gets longer by it.
   Operand Source(uint32_t code);
+  bool TakesLiteral() const;
   Operand Destination(uint32_t code) const { return Scalar(code); }
   Operand Scalar(uint32_t code) const;
 
@@ -45,6 +46,7 @@ class Decoder {
   void Vop3();
   // The sign modifiers, bits as in `neg` and `abs`.
   void Modify(uint32_t negate, uint32_t absolute);
+  void RefuseSignsOfIntegers() const;
   // For op_sel: which halves of 16-bit sources.
   void SelectHalves(uint32_t op_sel);
   // Sources 249 and 250: the word behind says what crosses lanes.

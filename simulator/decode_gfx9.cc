@@ -9,7 +9,7 @@ namespace {
 class Gfx9 : Decoder {
  public:
   Gfx9(const Arch& arch, const uint32_t* words, Instruction* instruction)
-      : Decoder(Isa::kGfx9, *arch.opcodes, words, instruction), scratch_says_vaddr_(!arch.scratch_is_buffer) {}
+      : Decoder(Isa::kGfx9, *arch.opcodes, words, instruction), is_gfx90a_(arch.scratch_is_buffer) {}
 
   void Run() {
     const uint32_t word = words_[0];
@@ -43,6 +43,9 @@ class Gfx9 : Decoder {
       for (int i = 0; i < 3; ++i) {
         if (acc[i] && in_->source[i].is_vgpr()) in_->source[i].index += kFirstAccVgpr;
       }
+      in_->cbsz = static_cast<uint8_t>(BitsOf(words_[0], 10, 8));
+      in_->abid = static_cast<uint8_t>(BitsOf(words_[0], 14, 11));
+      in_->blgp = static_cast<uint8_t>(BitsOf(words_[1], 31, 29));
       in_->matrix_negate = static_cast<uint8_t>(BitsOf(words_[1], 31, 29) | BitsOf(words_[0], 14, 8));
       return;
     }
@@ -60,11 +63,13 @@ class Gfx9 : Decoder {
     in_->source[0] = SgprOperand(BitsOf(words_[0], 5, 0) * 2);
     const bool has_offset = BitsOf(words_[0], 17, 17) != 0, has_register = BitsOf(words_[0], 14, 14) != 0;
     if (has_offset) in_->offset = SignExtend(words_[1], 21);
+    in_->offset_enable = has_offset;
     if (has_register) {
       in_->source[1] = Scalar(BitsOf(words_[1], 31, 25));
     } else if (!has_offset) {
       in_->source[1] = Scalar(BitsOf(words_[1], 6, 0));
     }
+    if (BitsOf(words_[0], 16, 16)) in_->cache = Instruction::kGlc;
   }
 
   void Ds() {
@@ -85,15 +90,17 @@ class Gfx9 : Decoder {
 
   void Flat() {
     const uint32_t segment = BitsOf(words_[0], 15, 14), number = BitsOf(words_[0], 24, 18);
-    if (segment == 0 || segment == 3) Unknown(Format::kFlat, number);
+    const bool to_lds = is_gfx90a_ && BitsOf(words_[0], 13, 13) != 0;
+    if (segment == 0 || segment == 3 || to_lds) Unknown(Format::kFlat, number);
     const bool is_scratch = segment == 1;
     Find(is_scratch ? Format::kScratch : Format::kGlobal, number, 2);
     const bool acc = BitsOf(words_[1], 23, 23) != 0;
     const uint32_t base = BitsOf(words_[1], 22, 16);
     in_->offset = SignExtend(words_[0], 13);
     in_->returns = BitsOf(words_[0], 16, 16) != 0;
+    SetCache(BitsOf(words_[0], 16, 16), BitsOf(words_[0], 17, 17), BitsOf(words_[0], 25, 25));
     if (base != 0x7f) in_->source[2] = Scalar(base);
-    const bool has_address = !is_scratch || (scratch_says_vaddr_ ? BitsOf(words_[0], 13, 13) != 0 : base == 0x7f);
+    const bool has_address = !is_scratch || (is_gfx90a_ ? base == 0x7f : BitsOf(words_[0], 13, 13) != 0);
     if (has_address) in_->source[0] = VgprOperand(BitsOf(words_[1], 7, 0));
     in_->source[1] = VgprOperand(BitsOf(words_[1], 15, 8), acc);
     in_->destination = VgprOperand(BitsOf(words_[1], 31, 24), acc);
@@ -106,6 +113,7 @@ class Gfx9 : Decoder {
     in_->offset_enable = BitsOf(words_[0], 12, 12) != 0;
     in_->index_enable = BitsOf(words_[0], 13, 13) != 0;
     in_->returns = BitsOf(words_[0], 14, 14) != 0;
+    SetCache(BitsOf(words_[0], 14, 14), BitsOf(words_[0], 17, 17), BitsOf(words_[0], 15, 15));
     in_->lds = BitsOf(words_[0], 16, 16) != 0;
     in_->source[0] = VgprOperand(BitsOf(words_[1], 7, 0));
     in_->source[1] = in_->destination = VgprOperand(BitsOf(words_[1], 15, 8), acc);
@@ -113,7 +121,14 @@ class Gfx9 : Decoder {
     if (!Begins("buffer_inv") && !Begins("buffer_wb")) in_->source[3] = Source(BitsOf(words_[1], 31, 24));
   }
 
-  const bool scratch_says_vaddr_;
+  // gfx940 has other names for the same bits.
+  void SetCache(uint32_t coherent, uint32_t streaming, uint32_t system) {
+    if (coherent) in_->cache |= is_gfx90a_ ? Instruction::kGlc : Instruction::kSc0;
+    if (streaming) in_->cache |= is_gfx90a_ ? Instruction::kSlc : Instruction::kNt;
+    if (system) in_->cache |= is_gfx90a_ ? Instruction::kScc : Instruction::kSc1;
+  }
+
+  const bool is_gfx90a_;
 };
 
 }  // namespace

@@ -18,9 +18,9 @@ class Rdna : Decoder {
     if (word >> 23 == 0b101111111) return Sopp();
     if (word >> 28 == 0b1011) return Sopk();
     if (word >> 30 == 0b10) return Sop2();
-    if (word >> 25 == 0b0111111) return Vop1();
-    if (word >> 25 == 0b0111110) return CompareOfGfx11();
-    if (word >> 31 == 0) return Vop2();
+    if (word >> 25 == 0b0111111) return NameHalves(&Rdna::Vop1);
+    if (word >> 25 == 0b0111110) return NameHalves(&Rdna::CompareOfGfx11);
+    if (word >> 31 == 0) return NameHalves(&Rdna::Vop2);
     if (word >> 24 == 0b11001100) return Vop3p();
     if (word >> 26 == 0b110101) return Vop3();
     if (word >> 26 == 0b110010) return Vopd();
@@ -33,6 +33,20 @@ class Rdna : Decoder {
   }
 
  private:
+  // In the short encodings the highest bit of a 16-bit register says which half it is.
+  void NameHalves(void (Rdna::*decode)()) {
+    (this->*decode)();
+    const Semantics& semantics = *in_->semantics;
+    NameHalf(semantics.result, &in_->destination);
+    for (int i = 0; i < 3; ++i) NameHalf(semantics.sources[i], &in_->source[i]);
+  }
+
+  static void NameHalf(Type type, Operand* operand) {
+    if (type != Type::kHalf || !operand->is_vgpr()) return;
+    operand->high = operand->index >= 128;
+    operand->index %= 128;
+  }
+
   void CompareOfGfx11() {
     Vopc();
     if (Begins("v_cmpx")) in_->scalar_destination = SgprOperand(kExecLo);
@@ -68,7 +82,7 @@ class Rdna : Decoder {
   }
 
   const Semantics* DualMeaning(uint32_t opcode) const {
-    const Semantics* semantics = table_.Find(Format::kVopd, opcode);
+    const Semantics* semantics = table_.Find(Format::kVopd, opcode).semantics;
     if (semantics == nullptr) Unknown(Format::kVopd, opcode);
     return semantics;
   }
@@ -97,13 +111,21 @@ class Rdna : Decoder {
   void Smem() {
     Find(Format::kSmem, is_12_ ? BitsOf(words_[0], 18, 13) : BitsOf(words_[0], 25, 18), 2);
     in_->destination = Scalar(BitsOf(words_[0], 12, 6));
-    in_->source[0] = SgprOperand(BitsOf(words_[0], 5, 0) * 2);
+    in_->source[0] = Scalar(BitsOf(words_[0], 5, 0) * 2);
     in_->offset = is_12_ ? SignExtend(words_[1], 24) : SignExtend(words_[1], 21);
     in_->source[1] = Scalar(BitsOf(words_[1], 31, 25));
+    if (is_12_) {
+      in_->scope = static_cast<uint8_t>(BitsOf(words_[0], 22, 21));
+      const bool has_hint = BitsOf(words_[0], 25, 23) != 0, has_reserved = BitsOf(words_[0], 20, 19) != 0 || BitsOf(words_[1], 24, 24) != 0;
+      if (has_hint || has_reserved) Unknown(Format::kSmem, BitsOf(words_[0], 18, 13));
+    } else {
+      SetCache(BitsOf(words_[0], 14, 14), 0, BitsOf(words_[0], 13, 13));
+    }
   }
 
   void Ds() {
     Find(Format::kDs, BitsOf(words_[0], 25, 18), 2);
+    if (BitsOf(words_[0], 17, 17)) throw Fault("GDS at ", Hex{in_->address}, " is not modelled");
     if (in_->semantics->parameter[3] != 0) {  // two offsets
       in_->offset = static_cast<int32_t>(BitsOf(words_[0], 7, 0));
       in_->offset1 = static_cast<int32_t>(BitsOf(words_[0], 15, 8));
@@ -129,6 +151,11 @@ class Rdna : Decoder {
       in_->source[1] = VgprOperand(BitsOf(words_[1], 30, 23));
       in_->destination = VgprOperand(BitsOf(words_[1], 7, 0));
       in_->returns = BitsOf(words_[1], 20, 20) != 0;
+      in_->scope = static_cast<uint8_t>(BitsOf(words_[1], 19, 18));
+      in_->temporal_hint = static_cast<uint8_t>(BitsOf(words_[1], 22, 20));
+      const bool is_cascade = in_->semantics->name.find("_atomic") != std::string::npos && in_->temporal_hint >= 4;
+      const bool has_reserved = BitsOf(words_[0], 7, 7) != 0 || BitsOf(words_[1], 16, 16) != 0 || in_->temporal_hint == 7;
+      if (is_cascade || has_reserved) Unknown(in_->format, number);
       has_address |= BitsOf(words_[1], 17, 17) != 0;
     } else {
       base = BitsOf(words_[1], 22, 16);
@@ -137,6 +164,7 @@ class Rdna : Decoder {
       in_->source[1] = VgprOperand(BitsOf(words_[1], 15, 8));
       in_->destination = VgprOperand(BitsOf(words_[1], 31, 24));
       in_->returns = BitsOf(words_[0], 14, 14) != 0;
+      SetCache(BitsOf(words_[0], 14, 14), BitsOf(words_[0], 15, 15), BitsOf(words_[0], 13, 13));
       has_address |= BitsOf(words_[1], 23, 23) != 0;
     }
     if (base != 124) in_->source[2] = Scalar(base);
@@ -144,15 +172,25 @@ class Rdna : Decoder {
   }
 
   void Buffer() {
-    Find(Format::kBuffer, BitsOf(words_[0], 25, 18), 2);
+    const uint32_t number = BitsOf(words_[0], 25, 18);
+    Find(Format::kBuffer, number, 2);
+    const bool has_tfe = BitsOf(words_[1], 21, 21) != 0, is_null = BitsOf(words_[1], 20, 16) == 31;
+    if ((has_tfe || is_null) && !Begins("buffer_gl")) Unknown(Format::kBuffer, number);
     in_->offset = static_cast<int32_t>(BitsOf(words_[0], 11, 0));
     in_->returns = BitsOf(words_[0], 14, 14) != 0;
+    SetCache(BitsOf(words_[0], 14, 14), BitsOf(words_[0], 12, 12), BitsOf(words_[0], 13, 13));
     in_->offset_enable = BitsOf(words_[1], 22, 22) != 0;
     in_->index_enable = BitsOf(words_[1], 23, 23) != 0;
     in_->source[0] = VgprOperand(BitsOf(words_[1], 7, 0));
     in_->source[1] = in_->destination = VgprOperand(BitsOf(words_[1], 15, 8));
     in_->source[2] = SgprOperand(BitsOf(words_[1], 20, 16) * 4);
     if (!Begins("buffer_gl")) in_->source[3] = Source(BitsOf(words_[1], 31, 24));
+  }
+
+  void SetCache(uint32_t coherent, uint32_t streaming, uint32_t device) {
+    if (coherent) in_->cache |= Instruction::kGlc;
+    if (streaming) in_->cache |= Instruction::kSlc;
+    if (device) in_->cache |= Instruction::kDlc;
   }
 
   const bool is_12_;

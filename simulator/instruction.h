@@ -73,7 +73,9 @@ inline Operand Vcc() {
 
 struct Instruction {
   const Semantics* semantics = nullptr;
+  Isa isa = Isa::kGfx9;
   Format format = Format::kSopp;
+  bool has_two_forms = false;  // of the vector ALU: VOP3 and a shorter one
   uint64_t address = 0;
   int size = 0;  // bytes
   Operand destination, scalar_destination, source[4];
@@ -83,10 +85,15 @@ struct Instruction {
   uint8_t output_scale = 0;                          // 1: *2, 2: *4, 3: /2
   uint8_t op_sel = 0, op_sel_hi = 0, neg_lo = 0, neg_hi = 0;  // a bit for each source, bit 3 the destination
   uint8_t matrix_negate = 0;
+  uint8_t cbsz = 0, abid = 0, blgp = 0;  // of MFMA
   enum class Crossing : uint8_t { kNone, kDpp, kDpp8, kSdwa } crossing = Crossing::kNone;
   uint32_t crossing_word = 0;
   // Modifiers of memory instructions.
   bool returns = false, lds = false, offset_enable = false, index_enable = false;
+  // How caches treat the access, which changes nothing that is modelled.
+  enum Cache : uint8_t { kGlc = 1, kSc0 = 2, kSlc = 4, kNt = 8, kDlc = 16, kScc = 32, kSc1 = 64 };
+  uint8_t cache = 0;
+  uint8_t temporal_hint = 0, scope = 0;  // gfx12
   const Instruction* dual = nullptr;  // the other half of a VOPD
 
   int immediate() const { return offset; }

@@ -61,9 +61,13 @@ void OpcodeTable::AddAtomics(const Rows& rows) {
   }
 }
 
-const Semantics* OpcodeTable::Find(Format format, uint32_t number) const {
-  const Semantics* semantics = FindRow(format, number);
-  if (semantics != nullptr || format != Format::kVop3) return semantics;
+Opcode OpcodeTable::Find(Format format, uint32_t number) const {
+  if (const Semantics* semantics = FindRow(format, number)) {
+    const bool is_short = format == Format::kVop1 || format == Format::kVop2 || format == Format::kVopc;
+    return {semantics, is_short && HasVop3Form(semantics->name)};
+  }
+  if (format != Format::kVop3) return {};
+  const Semantics* semantics = nullptr;
   if (number < kVop2InVop3) {
     semantics = FindRow(Format::kVopc, number);
   } else if (number < vop1_in_vop3_) {
@@ -71,7 +75,8 @@ const Semantics* OpcodeTable::Find(Format format, uint32_t number) const {
   } else if (number < vop1_in_vop3_ + kVop1Numbers) {
     semantics = FindRow(Format::kVop1, number - vop1_in_vop3_);
   }
-  return semantics != nullptr && HasVop3Form(semantics->name) ? semantics : nullptr;
+  if (semantics == nullptr || !HasVop3Form(semantics->name)) return {};
+  return {semantics, true};
 }
 
 const Semantics* OpcodeTable::FindRow(Format format, uint32_t number) const {

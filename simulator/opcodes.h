@@ -11,6 +11,11 @@
 
 namespace simulator {
 
+struct Opcode {
+  const Semantics* semantics = nullptr;
+  bool has_two_forms = false;  // of the vector ALU: VOP3 and a shorter one
+};
+
 // From the number of an instruction in its format to what it means. Each number stands once: VOP3 forms follow from the
 // short ones, and a newer arch starts with the table of the one before it.
 class OpcodeTable {
@@ -30,8 +35,8 @@ class OpcodeTable {
   void AddMemory(const Rows& rows);
   void AddAtomics(const Rows& rows);
 
-  // nullptr if there is no such number.
-  const Semantics* Find(Format format, uint32_t number) const;
+  // Without semantics if there is no such number.
+  Opcode Find(Format format, uint32_t number) const;
 
  private:
   const Semantics* FindRow(Format format, uint32_t number) const;

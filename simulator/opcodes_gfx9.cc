@@ -43,7 +43,7 @@ OpcodeTable Gfx90a() {
   table.Add(Format::kSopp, {
       {0, "s_nop"}, {1, "s_endpgm"}, {2, "s_branch"}, {4, "s_cbranch_scc0"}, {5, "s_cbranch_scc1"}, {6, "s_cbranch_vccz"},
       {7, "s_cbranch_vccnz"}, {8, "s_cbranch_execz"}, {9, "s_cbranch_execnz"}, {10, "s_barrier"}, {12, "s_waitcnt"},
-      {14, "s_sleep"}, {15, "s_setprio"}, {16, "s_sendmsg"}, {19, "s_icache_inv"}
+      {14, "s_sleep"}, {15, "s_setprio"}, {19, "s_icache_inv"}
   });
 
   table.Add(Format::kSmem, {

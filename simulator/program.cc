@@ -60,6 +60,7 @@ void Program::LeaveOut(int number) {
 
 void Decode(const Arch& arch, const uint32_t* words, uint64_t address, Instruction* instruction) {
   instruction->address = address;
+  instruction->isa = arch.isa;
   if (arch.isa == Isa::kGfx9) {
     DecodeGfx9(arch, words, instruction);
   } else {

@@ -120,8 +120,8 @@ void DefineIntegers() {
   DefineBits({"v_bfe_i32"}, [](u32 a, u32 b, u32 c) { return BitFieldExtract(a, b, c); }, kSecond | kThird);
   DefineBits({"v_bfi_b32"}, [](u32 a, u32 b, u32 c) { return (a & b) | (~a & c); });
   DefineBits({"v_perm_b32"}, [](u32 a, u32 b, u32 c) { return Permute(a, b, c); }, kThird);
-  DefineBits({"v_alignbit_b32"}, [](u32 a, u32 b, u32 c) { return static_cast<u32>((u64{a} << 32 | b) >> (c & 31)); }, kThird);
-  DefineBits({"v_alignbyte_b32"}, [](u32 a, u32 b, u32 c) { return static_cast<u32>((u64{a} << 32 | b) >> (8 * (c & 3))); }, kThird);
+  DefineBits({"v_alignbit_b32"}, [](u32 a, u32 b, Half c) { return static_cast<u32>((u64{a} << 32 | b) >> (c.bits & 31)); }, kThird);
+  DefineBits({"v_alignbyte_b32"}, [](u32 a, u32 b, Half c) { return static_cast<u32>((u64{a} << 32 | b) >> (8 * (c.bits & 3))); }, kThird);
   DefineLanes({"v_max3_i32"}, [](i32 a, i32 b, i32 c) { return std::max(std::max(a, b), c); });
   DefineLanes({"v_min3_i32"}, [](i32 a, i32 b, i32 c) { return std::min(std::min(a, b), c); });
   DefineLanes({"v_max3_u32"}, [](u32 a, u32 b, u32 c) { return std::max(std::max(a, b), c); });

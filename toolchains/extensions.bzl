@@ -30,10 +30,11 @@ def _triton_impl(mctx):
                 lock = lock_of(tag.version, tag.lock)
     triton_wheel(name = "triton_wheel", lock = lock)
     python_packages(name = "python_packages", lock = Label("//toolchains/python:requirements.txt"))
+    python_packages(name = "llvm_package", lock = Label("//toolchains/python:llvm.txt"))
     host_python(name = "host_python")
 
 triton = module_extension(
     implementation = _triton_impl,
     tag_classes = {"wheel": _wheel},
-    doc = "The repositories @triton_wheel, @python_packages and @host_python.",
+    doc = "The repositories @triton_wheel, @python_packages, @host_python and, for tests of the simulator, @llvm_package.",
 )

@@ -1,4 +1,4 @@
-"""@python_packages: what the tools and tests import; @host_python: what runs them."""
+"""@python_packages: what the tools and tests import; @llvm_package; @host_python: what runs them."""
 
 load(":wheels.bzl", "WHEEL_ENVIRON", "find_python", "install_wheels")
 
@@ -8,6 +8,8 @@ def _python_packages_impl(rctx):
 load("@rules_python//python:defs.bzl", "py_library")
 
 package(default_visibility = ["//visibility:public"])
+
+exports_files(["site"])
 
 # One source directory: thousands of files would cost every sandboxed action that uses them.
 py_library(
@@ -21,7 +23,7 @@ python_packages = repository_rule(
     implementation = _python_packages_impl,
     attrs = {"lock": attr.label(mandatory = True, doc = "Requirements file with a hash for every wheel.")},
     environ = WHEEL_ENVIRON,
-    doc = "Locked Python packages as one py_library, @name//:packages.",
+    doc = "Locked Python packages as one py_library, @name//:packages, and as one directory, @name//:site.",
 )
 
 def _host_python_impl(rctx):
