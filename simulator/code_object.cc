@@ -7,6 +7,7 @@
 #include <map>
 #include <string_view>
 
+#include "simulator/arch.h"
 #include "simulator/fault.h"
 
 namespace simulator {
@@ -147,7 +148,20 @@ std::string ArchOf(const std::string& target) {
   return name.substr(0, name.find(':'));
 }
 
+// What a runtime goes by.
+void CheckFlags(const Arch& arch, uint32_t flags) {
+  const uint32_t machine = flags & 0xff, generic_version = flags >> 24;
+  if (machine != arch.machine) {
+    throw Fault("code object: its metadata say ", arch.name, ", which is machine ", Hex{arch.machine}, ", its ELF flags machine ", Hex{machine});
+  }
+  if (arch.is_family() != (generic_version != 0)) {
+    throw Fault("code object: it is for ", arch.name, " and has version ", generic_version, " of a generic target");
+  }
+}
+
 }  // namespace
+
+bool CodeObject::RunsOn(const std::string& device) const { return arch_ == device || FindArch(device).family == arch_; }
 
 size_t CodeObject::SizeOf(const void* bytes) {
   Elf64_Ehdr header;
@@ -188,6 +202,7 @@ CodeObject::CodeObject(std::vector<uint8_t> bytes) {
     }
   }
   arch_ = ArchOf(metadata["amdhsa.target"].text);
+  CheckFlags(FindArch(arch_), header.e_flags);
   const Bytes memory(image_);
   for (const Value& entry : metadata["amdhsa.kernels"].list) {
     Kernel kernel;

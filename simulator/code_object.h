@@ -35,6 +35,8 @@ class CodeObject {
   explicit CodeObject(std::vector<uint8_t> bytes);
 
   const std::string& arch() const { return arch_; }
+  // The code object of a family runs on each of its chips.
+  bool RunsOn(const std::string& device) const;
   const std::vector<Kernel>& kernels() const { return kernels_; }
 
   // The bytes as they lie in memory, segment by segment; gaps are zeros.

@@ -195,7 +195,7 @@ hipError_t hipModuleLoadData(hipModule_t* module, const void* image) {
     const auto* bytes = static_cast<const uint8_t*>(image);
     auto program = std::make_unique<simulator::Program>(
         simulator::CodeObject(std::vector<uint8_t>(bytes, bytes + simulator::CodeObject::SizeOf(image))));
-    if (program->object().arch() != Get().devices[current_device]) return hipErrorNoBinaryForGpu;
+    if (!program->object().RunsOn(Get().devices[current_device])) return hipErrorNoBinaryForGpu;
     Get().modules.push_back(std::make_unique<ihipModule_t>(ihipModule_t{current_device, std::move(program)}));
   } catch (const simulator::Fault& fault) {
     return Report(fault, hipErrorInvalidImage);

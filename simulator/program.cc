@@ -7,16 +7,6 @@
 
 namespace simulator {
 
-Arch FindArch(const std::string& name) {
-  if (name == "gfx90a") return {name, Isa::kGfx9, &OpcodesGfx90a(), true, true, false};
-  if (name == "gfx942") return {name, Isa::kGfx9, &OpcodesGfx940(), false, false, true};
-  if (name == "gfx950") return {name, Isa::kGfx9, &OpcodesGfx950(), false, false, true};
-  if (name.compare(0, 6, "gfx115") == 0) return {name, Isa::kGfx11, &OpcodesGfx1150()};
-  if (name.compare(0, 5, "gfx11") == 0) return {name, Isa::kGfx11, &OpcodesGfx11()};
-  if (name == "gfx1200" || name == "gfx1201" || name == "gfx12-generic") return {name, Isa::kGfx12, &OpcodesGfx12()};
-  throw Fault("arch ", name, " is not modelled");
-}
-
 Program::Program(CodeObject object) : object_(std::move(object)), arch_(FindArch(object_.arch())) {
   // Round to nearest, keep subnormals; in every width.
   constexpr uint32_t kFloatMode = 0xf0;

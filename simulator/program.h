@@ -5,24 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "simulator/arch.h"
 #include "simulator/code_object.h"
 #include "simulator/instruction.h"
-#include "simulator/opcodes.h"
 
 namespace simulator {
-
-// What differs between archs besides the encoding.
-struct Arch {
-  std::string name;
-  Isa isa;
-  const OpcodeTable* opcodes;
-  bool flushes_matrix_subnormals = false;  // matrix instructions take subnormal 16-bit numbers for 0
-  bool scratch_is_buffer = false;          // there is no architected flat scratch
-  bool has_preload = false;                // kernel arguments in SGPRs
-};
-
-// Throws Fault if the arch is not modelled.
-Arch FindArch(const std::string& name);
 
 // Reads one instruction from its bytes. `words` has at least 4 words, zeros behind the program's end.
 // Throws Fault with the bytes for an encoding that is not known.

@@ -2,8 +2,10 @@
 // code object in the packs at hand.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <map>
+#include <unordered_set>
 
 #include "dispatcher/pack.h"
 #include "simulator/fault.h"
@@ -16,50 +18,70 @@ namespace {
 using aotriton::dispatcher::Bytes;
 using aotriton::dispatcher::Pack;
 
-struct Count {
-  int code_objects = 0;
-  int64_t instructions = 0, disagreements = 0;
+class Comparison {
+ public:
+  explicit Comparison(const std::string& arch) : arch_(FindArch(arch)), llvm_(arch) {}
+
+  void Compare(const std::string& what, const CodeObject& object) {
+    const uint8_t* image = object.image().data();
+    std::vector<uint8_t> code(image + object.code_begin(), image + object.code_end());
+    const size_t end = code.size();
+    code.resize(end + kLongest);
+    ++code_objects_;
+    for (size_t at = 0; at < end;) {
+      Instruction instruction;
+      const std::string error = DecodeAt(&code[at], object.code_begin() + at, &instruction);
+      ++instructions_;
+      // Most have been seen before.
+      std::string bytes(reinterpret_cast<const char*>(&code[at]), static_cast<size_t>(instruction.size));
+      size_t size = bytes.size();
+      if (!error.empty() || agreed_.count(bytes) == 0) {
+        const Disassembler::Result want = llvm_.Disassemble(&code[at], end - at);
+        const std::string got = error.empty() ? Print(instruction) : error;
+        if (want.is_legal && instruction.size == want.size && got == want.text) {
+          agreed_.insert(std::move(bytes));
+        } else if (++disagreements_ <= 10) {
+          ADD_FAILURE() << what << " at " << std::hex << object.code_begin() + at << std::dec << "\n  ours: " << got << " ("
+                        << instruction.size << " bytes)\n  LLVM: " << want.text << " (" << want.size << " bytes)";
+        }
+        size = static_cast<size_t>(want.size != 0 ? want.size : 4);
+      }
+      delete instruction.dual;
+      // Behind the kernel only padding follows.
+      if (error.empty() && instruction.semantics->name == "s_code_end") return;
+      at += size;
+    }
+  }
+
+  void Report() const {
+    printf("%s: %d code objects, %lld instructions compared, %zu different ones, %lld disagree\n", arch_.name.c_str(), code_objects_,
+           static_cast<long long>(instructions_), agreed_.size(), static_cast<long long>(disagreements_));
+    EXPECT_GT(instructions_, 0);
+    EXPECT_EQ(disagreements_, 0);
+  }
+
+ private:
+  static constexpr size_t kLongest = 16;
+
+  std::string DecodeAt(const uint8_t* bytes, uint64_t address, Instruction* instruction) const {
+    uint32_t words[kLongest / 4];
+    memcpy(words, bytes, sizeof(words));
+    try {
+      Decode(arch_, words, address, instruction);
+    } catch (const Fault& fault) {
+      return fault.what();
+    }
+    return "";
+  }
+
+  const Arch arch_;
+  const Disassembler llvm_;
+  std::unordered_set<std::string> agreed_;
+  int code_objects_ = 0;
+  int64_t instructions_ = 0, disagreements_ = 0;
 };
 
-std::string Printed(const Arch& arch, const uint32_t* words, uint64_t address, int* size) {
-  Instruction instruction;
-  try {
-    Decode(arch, words, address, &instruction);
-  } catch (const Fault& fault) {
-    return fault.what();
-  }
-  *size = instruction.size;
-  const std::string text = Print(instruction);
-  delete instruction.dual;
-  return text;
-}
-
-void CompareOne(const std::string& what, const CodeObject& object, Count* count) {
-  const Arch arch = FindArch(object.arch());
-  const Disassembler llvm(object.arch());
-  std::vector<uint8_t> code(object.image().begin() + static_cast<long>(object.code_begin()),
-                            object.image().begin() + static_cast<long>(object.code_end()));
-  const size_t end = code.size();
-  code.resize(end + 4 * sizeof(uint32_t));
-  ++count->code_objects;
-  for (size_t at = 0; at < end;) {
-    const Disassembler::Result want = llvm.Disassemble(&code[at], end - at);
-    int size = 0;
-    const std::string got = Printed(arch, reinterpret_cast<const uint32_t*>(&code[at]), object.code_begin() + at, &size);
-    ++count->instructions;
-    if (!want.is_legal || size != want.size || got != want.text) {
-      if (++count->disagreements <= 10) {
-        ADD_FAILURE() << what << " at " << std::hex << object.code_begin() + at << std::dec << "\n  ours: " << got << " (" << size
-                      << " bytes)\n  LLVM: " << want.text << " (" << want.size << " bytes)";
-      }
-    }
-    // Behind the kernel only padding follows.
-    if (want.text == "s_code_end") return;
-    at += static_cast<size_t>(want.size != 0 ? want.size : 4);
-  }
-}
-
-void CompareAll(const Pack& pack, std::map<std::string, Count>* counts) {
+void CompareAll(const Pack& pack, std::map<std::string, Comparison>* comparisons) {
   for (uint32_t index = 0; index < pack.functional_count(); ++index) {
     const Pack::Functional functional = pack.functional(index);
     for (uint32_t i = 0; i < functional.variant_count; ++i) {
@@ -67,28 +89,23 @@ void CompareAll(const Pack& pack, std::map<std::string, Count>* counts) {
       Bytes code;
       ASSERT_TRUE(pack.LoadCode(functional, variant, &code).ok()) << pack.path();
       const CodeObject object(std::vector<uint8_t>(code.data.get(), code.data.get() + code.size));
-      CompareOne(pack.path() + ", " + pack.DescribeFunctional(index) + ", " + pack.DescribeConfig(variant), object,
-                 &(*counts)[object.arch()]);
+      comparisons->try_emplace(object.arch(), object.arch())
+          .first->second.Compare(pack.path() + ", " + pack.DescribeFunctional(index) + ", " + pack.DescribeConfig(variant), object);
     }
   }
 }
 
 TEST(Disassembler, AgreesOnEveryCodeObject) {
-  std::map<std::string, Count> counts;
+  std::map<std::string, Comparison> comparisons;
   for (const auto& file : std::filesystem::recursive_directory_iterator("aotriton.images")) {
     const std::string path = file.path().string();
     if (file.path().extension() != ".pack" || path.find("/amd-") == std::string::npos) continue;
     std::shared_ptr<const Pack> pack;
     ASSERT_TRUE(Pack::Open(path, &pack).ok()) << path;
-    CompareAll(*pack, &counts);
+    CompareAll(*pack, &comparisons);
   }
-  EXPECT_FALSE(counts.empty());
-  for (const auto& [arch, count] : counts) {
-    printf("%s: %d code objects, %lld instructions compared, %lld disagree\n", arch.c_str(), count.code_objects,
-           static_cast<long long>(count.instructions), static_cast<long long>(count.disagreements));
-    EXPECT_GT(count.instructions, 0);
-    EXPECT_EQ(count.disagreements, 0);
-  }
+  EXPECT_FALSE(comparisons.empty());
+  for (const auto& [arch, comparison] : comparisons) comparison.Report();
 }
 
 }  // namespace
