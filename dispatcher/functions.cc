@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "dispatcher/log.h"
+#include "dispatcher/relabel.h"
 #include "dispatcher/text.h"
 
 namespace aotriton::dispatcher {
@@ -46,7 +47,7 @@ class Functions {
 
 }  // namespace
 
-Status LoadFunction(Driver* driver, const Place& place, const Launch& launch, Function* function) {
+Status LoadFunction(Driver* driver, const Place& place, const platforms::Arch& arch, const Launch& launch, Function* function) {
   static auto* const functions = new Functions;  // never destroyed: the GPU runtime may be gone by then
   const Pack::Functional functional = launch.pack->functional(launch.functional);
   const Pack::Variant variant = launch.pack->variant(launch.variant);
@@ -61,6 +62,11 @@ Status LoadFunction(Driver* driver, const Place& place, const Launch& launch, Fu
     return Status(status.code(), Text(status.text(), ", for the code object ", variant.symbol, " (", loaded.code.size,
                                       " bytes, ", variant.hash, ") of the pack ", launch.pack->path()));
   };
+  // Its own label, or its family's, is what a runtime takes.
+  const std::string label = launch.pack->Meta("arch");
+  if (label != arch.name && label == arch.code_of) {
+    if (Status status = Relabel(label, arch, &loaded.code); !status.ok()) return in_pack(status);
+  }
   void* module = nullptr;
   if (Status status = driver->LoadModule(loaded.code.data.get(), &module); !status.ok()) return in_pack(status);
   Function& made = loaded.function;

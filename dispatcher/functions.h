@@ -5,6 +5,7 @@
 #include "dispatcher/driver/driver.h"
 #include "dispatcher/plan.h"
 #include "dispatcher/status.h"
+#include "platforms/archs.h"
 
 namespace aotriton::dispatcher {
 
@@ -14,9 +15,9 @@ struct Function {
   uint32_t active_work_groups = 0;
 };
 
-// The function of `launch` in the current place, which must be `place`. The first call for a
-// code object loads it; later ones only look it up. A failure is not remembered.
-Status LoadFunction(Driver* driver, const Place& place, const Launch& launch, Function* function);
+// The function of `launch` in the current place, which must be `place`, a GPU of `arch`. The first call
+// for a code object loads it; later ones only look it up. A failure is not remembered.
+Status LoadFunction(Driver* driver, const Place& place, const platforms::Arch& arch, const Launch& launch, Function* function);
 
 }  // namespace aotriton::dispatcher
 

@@ -19,9 +19,10 @@ const platforms::Arch* FindArch(const char* vendor, const std::string& name) {
   return nullptr;
 }
 
-// What packs may be for, to serve this arch: itself, else its whole family.
+// What packs may be for, to serve this arch: itself, else an arch of the same code, else its whole family.
 std::vector<std::string> TargetsOf(const platforms::Arch& arch) {
   std::vector<std::string> out = {arch.name};
+  if (strcmp(arch.code_of, arch.name) != 0) out.push_back(arch.code_of);
   if (strcmp(arch.family, arch.name) != 0) out.push_back(std::string(arch.family) + "-generic");
   return out;
 }
@@ -48,7 +49,22 @@ Status BindPack(const PackPlace& place, KernelId kernel, const platforms::Arch& 
   return Status();
 }
 
+// Whether the device has about so much memory: what a runtime reports is less than what is printed on the box.
+bool HasMemory(const DeviceInfo& info, int gib) {
+  const uint64_t whole = uint64_t{static_cast<uint32_t>(gib)} << 30, eighth = whole / 8;
+  return info.memory_bytes >= whole - eighth && info.memory_bytes <= whole + eighth;
+}
+
 }  // namespace
+
+int Gpu::mod() const {
+  for (const platforms::Gpu& gpu : platforms::kGpus) {
+    if (arch_ == nullptr || strcmp(gpu.arch, arch_->name) != 0) continue;
+    if (gpu.multiprocessors != 0 && gpu.multiprocessors != info_.multiprocessors) continue;
+    if (gpu.memory_gib == 0 || HasMemory(info_, gpu.memory_gib)) return gpu.mod;
+  }
+  return 0;
+}
 
 Status Gpu::Arch(const platforms::Arch** arch) const {
   *arch = arch_;

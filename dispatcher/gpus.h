@@ -20,6 +20,9 @@ class Gpu {
 
   const DeviceInfo& info() const { return info_; }
 
+  // Which product of its arch it is, gfx942_mod<n>: 0 where its properties are those of no other.
+  int mod() const;
+
   // Its row of the arch table; kNoBinaryForGpu, with the archs that have one, if it has none.
   Status Arch(const platforms::Arch** arch) const;
 

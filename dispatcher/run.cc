@@ -42,10 +42,12 @@ std::string Describe(const Launch& launch, uint32_t grid) {
 Status Carry(const Plan& plan, const StreamPlace& where, void* stream, Goal goal) {
   CurrentPlace current(where.driver);
   if (Status status = current.Enter(where.place); !status.ok()) return status;
+  const platforms::Arch* arch = nullptr;
+  if (Status status = where.gpu->Arch(&arch); !status.ok()) return status;
   // Everything is loaded before the first launch: a call that fails has written nothing.
   Function functions[Plan::kMaxLaunches];
   for (int i = 0; i < plan.launch_count; ++i) {
-    Status status = LoadFunction(where.driver, where.place, plan.launches[i], &functions[i]);
+    Status status = LoadFunction(where.driver, where.place, *arch, plan.launches[i], &functions[i]);
     if (!status.ok()) return status;
   }
   for (int i = 0; i < plan.launch_count && goal == Goal::kLaunch; ++i) {

@@ -5,7 +5,7 @@ arch or several into the tree that the library reads; the words of a declaration
 (`axis`, `tensor`, `scalar`, `stride`, `constexpr`, `config`) come from //kernels:declare.bzl.
 """
 
-load("//platforms:archs.bzl", "ARCHS")
+load("//platforms:defs.bzl", "TARGETS")
 load(":declare.bzl", "functionals", "is_general", "profile_of", "signature")
 load(":images.bzl", _triton_images = "triton_images")
 load(":private.bzl", "triton_functional", "triton_kernel_functionals", _triton_pack = "triton_pack")
@@ -47,7 +47,7 @@ def triton_kernel(name, src, declaration, family, deps = [], visibility = None, 
             axes = axes,
             configs = {
                 arch: json.encode(_checked(declaration.configs(arch, functional.values), compiled, target, arch))
-                for arch in ARCHS
+                for arch in TARGETS
             },
             deps = deps,
             entry = declaration.entry,

@@ -1,10 +1,11 @@
 """triton_images: the tree aotriton.images/ for one arch or several."""
 
-load("//platforms:archs.bzl", "ARCHS")
+load("//platforms:defs.bzl", "TARGETS")
 load(":providers.bzl", "TritonKernelInfo")
 load(":settings.bzl", "SETTINGS", "check_filters", "settings_of")
 
 _ARCHS_FLAG = str(Label("//:archs"))
+_OWN_CODE_FLAG = str(Label("//platforms:own_code"))
 _PLATFORMS = "//command_line_option:platforms"
 
 def _each_arch_impl(settings, _attr):
@@ -12,14 +13,17 @@ def _each_arch_impl(settings, _attr):
     if not names:
         return {"platform": {_PLATFORMS: settings[_PLATFORMS]}}
     for name in names:
-        if name not in ARCHS:
-            fail("--//:archs names the unknown arch '%s'. The known ones are %s." % (name, ", ".join(ARCHS.keys())))
+        if name not in TARGETS:
+            fail("--//:archs names the unknown arch '%s'. The known ones are %s." % (name, ", ".join(TARGETS.keys())))
+    if not settings[_OWN_CODE_FLAG]:
+        # As the toolchain does: what several archs run is stored once.
+        names = {TARGETS[name].get("code_of", name): None for name in names}.keys()
     return {name: {_PLATFORMS: [str(Label("//platforms:" + name))]} for name in names}
 
 # Only the packs are built once an arch; what is host code stays in the platform's configuration.
 _each_arch = transition(
     implementation = _each_arch_impl,
-    inputs = [_ARCHS_FLAG, _PLATFORMS],
+    inputs = [_ARCHS_FLAG, _OWN_CODE_FLAG, _PLATFORMS],
     outputs = [_PLATFORMS],
 )
 

@@ -71,7 +71,7 @@ def _triton_functional_impl(ctx):
             inputs = inputs,
             # A worker is used for as long as its tools are the same. The directory itself cannot be
             # one: without BAZEL_TRACK_SOURCE_DIRECTORIES it has no digest.
-            tools = [toolchain.tool, toolchain.record],
+            tools = [toolchain.tool, toolchain.record] + toolchain.tool_deps,
             outputs = [code, report],
             env = {"HOME": "/nonexistent", "PYTHONHASHSEED": "0", "PYTHONNOUSERSITE": "1"},
             execution_requirements = {
@@ -171,7 +171,7 @@ def _triton_pack_impl(ctx):
     args.use_param_file("@%s", use_always = True)
     args.set_param_file_format("multiline")
     args.add("--out", pack)
-    args.add("--settings", describe(settings_of(ctx)))
+    args.add(describe(settings_of(ctx)), format = "--settings=%s")  # its value looks like an option
     args.add_all(info.reports)
     ctx.actions.run(
         mnemonic = "TritonPack",

@@ -2,7 +2,19 @@
 
 load("@bazel_skylib//rules:write_file.bzl", "write_file")
 load("@rules_cc//cc:defs.bzl", "cc_library")
-load(":archs.bzl", "ARCHS", "FAMILIES", "GPUS")
+load(":archs.bzl", "ARCHS", "FAMILIES")
+
+# What code is compiled for: an arch, or a family. Its name stands in the pack's path.
+TARGETS = dict(ARCHS, **{
+    family + "-generic": dict(fields, family = family)
+    for family, fields in FAMILIES.items()
+})
+
+GPUS = {
+    "%s_mod%d" % (arch, mod): arch
+    for arch, fields in ARCHS.items()
+    for mod in range(len(fields["gpus"]))
+}
 
 def _distinct(values):
     return {value: None for value in values}.keys()
@@ -10,11 +22,11 @@ def _distinct(values):
 def axis_values(package):
     """The values of one constraint setting: "arch", "gpu", "vendor", "family" or "wave"."""
     return {
-        "arch": ARCHS.keys(),
-        "family": _distinct([arch["family"] for arch in ARCHS.values()]),
+        "arch": TARGETS.keys(),
+        "family": _distinct([target["family"] for target in TARGETS.values()]),
         "gpu": GPUS.keys(),
-        "vendor": _distinct([arch["vendor"] for arch in ARCHS.values()]),
-        "wave": _distinct([str(arch["wave_size"]) for arch in ARCHS.values()]),
+        "vendor": _distinct([target["vendor"] for target in TARGETS.values()]),
+        "wave": _distinct([str(target["wave_size"]) for target in TARGETS.values()]),
     }[package]
 
 def constraint_values(package):
@@ -31,15 +43,15 @@ def constraint_values(package):
             visibility = ["//visibility:public"],
         )
 
-def _platform(name, arch, gpu = "none"):
-    fields = ARCHS[arch]
+def _platform(name, target, gpu = "none"):
+    fields = TARGETS[target]
     native.platform(
         name = name,
         constraint_values = [
             # Host code is x86-64 Linux: the only host that the Triton wheel is made for.
             "@platforms//os:linux",
             "@platforms//cpu:x86_64",
-            "//platforms/arch:" + arch,
+            "//platforms/arch:" + target,
             "//platforms/family:" + fields["family"],
             "//platforms/gpu:" + gpu,
             "//platforms/vendor:" + fields["vendor"],
@@ -49,30 +61,32 @@ def _platform(name, arch, gpu = "none"):
     )
 
 def gpu_platforms():
-    """Declares //platforms:<arch> for every arch and //platforms:<arch>_mod<n> for every GPU."""
-    for arch in ARCHS:
-        _platform(arch, arch)
-    for gpu, fields in GPUS.items():
-        _platform(gpu, fields["arch"], gpu)
+    """Declares //platforms:<arch> for every arch, <family>-generic for every family, <arch>_mod<n> for every GPU."""
+    for target in TARGETS:
+        _platform(target, target)
+    for gpu, arch in GPUS.items():
+        _platform(gpu, arch, gpu)
 
-def _row(name, family, fields):
-    mods = len([gpu for gpu in GPUS.values() if gpu["arch"] == name])
-    return '    {"%s", "%s", "%s", %d, "%s", %d, %d},' % (
+def _arch_row(name, arch):
+    return '    {"%s", "%s", "%s", "%s", %d, "%s", %d, %d},' % (
         name,
-        fields["vendor"],
-        family,
-        fields["wave_size"],
-        fields["level"],
-        fields["lds"],
-        mods,
+        arch["vendor"],
+        arch["family"],
+        arch.get("code_of", name),
+        arch["wave_size"],
+        arch["level"],
+        arch["lds"],
+        arch["mach"],
     )
 
-def _header():
-    rows = [_row(name, arch["family"], arch) for name, arch in ARCHS.items()] + [
-        _row(name, family, fields)
-        for family, fields in FAMILIES.items()
-        for name in fields["others"]
+def _gpu_rows(name, arch):
+    return [
+        '    {"%s", %d, %d, %d},' % (name, mod, gpu.get("multiprocessors", 0), gpu.get("memory_gib", 0))
+        for mod, gpu in enumerate(arch["gpus"])
+        if mod > 0
     ]
+
+def _header():
     return [
         "// Generated from platforms/archs.bzl, which says what each field means.",
         "#ifndef AOTRITON_PLATFORMS_ARCHS_H_",
@@ -84,14 +98,27 @@ def _header():
         "  const char* name;",
         "  const char* vendor;",
         "  const char* family;",
+        "  const char* code_of;  // the arch whose code objects it runs, its own or those of another by its own label",
         "  int wave_size;",
         "  const char* level;",
         "  int lds_bytes;",
-        "  int mod_count;  // GPUs of this arch in the table; 0: only its family's packs serve it",
+        "  int mach;",
         "};",
         "",
         "inline constexpr Arch kArchs[] = {",
-    ] + rows + [
+    ] + [_arch_row(name, arch) for name, arch in ARCHS.items()] + [
+        "};",
+        "",
+        "// A product that is not the first of its arch, and the devices that are one; 0: any.",
+        "struct Gpu {",
+        "  const char* arch;",
+        "  int mod;",
+        "  int multiprocessors;",
+        "  int memory_gib;",
+        "};",
+        "",
+        "inline constexpr Gpu kGpus[] = {",
+    ] + [row for name, arch in ARCHS.items() for row in _gpu_rows(name, arch)] + [
         "};",
         "",
         "}  // namespace aotriton::platforms",
@@ -116,6 +143,6 @@ def arch_tables():
     write_file(
         name = "archs_json",
         out = "archs.json",
-        content = [json.encode_indent({"archs": ARCHS, "families": FAMILIES, "gpus": GPUS}), ""],
+        content = [json.encode_indent({"archs": ARCHS, "families": FAMILIES}), ""],
         visibility = ["//visibility:public"],
     )

@@ -12,12 +12,13 @@ namespace {
 namespace dispatcher = ::aotriton::dispatcher;
 namespace platforms = ::aotriton::platforms;
 
-// Asks for the arch of the stream's GPU; null if the library does not serve it.
-const platforms::Arch* ArchOf(hipStream_t stream) {
+// Asks for the arch of the stream's GPU, and which of its products that is; null if the library does not serve it.
+const platforms::Arch* ArchOf(hipStream_t stream, int* mod = nullptr) {
   const platforms::Arch* arch = nullptr;
   const int code = dispatcher::Report([&] {
     dispatcher::StreamPlace where;
     dispatcher::Status status = dispatcher::Locate(stream, &where);
+    if (status.ok() && mod != nullptr) *mod = where.gpu->mod();
     return status.ok() ? where.gpu->Arch(&arch) : status;
   });
   return code == dispatcher::kSuccess ? arch : nullptr;
@@ -36,11 +37,12 @@ template class TensorView<3>;
 template class TensorView<4>;
 
 Gpu getGpuFromStream(hipStream_t stream) {
-  const platforms::Arch* arch = ArchOf(stream);
+  int mod = 0;
+  const platforms::Arch* arch = ArchOf(stream, &mod);
   if (arch == nullptr || strncmp(arch->name, "gfx", 3) != 0) return GPU_ARCH_UNKNOWN;
-  // The digits of a gfx name are its number; products of an arch are not told apart here.
+  // The digits of a gfx name are its number.
   const auto digits = static_cast<uint16_t>(strtoul(arch->name + 3, nullptr, 16));
-  return static_cast<Gpu>(TRICAT(kAMD, digits, 0));
+  return static_cast<Gpu>(TRICAT(kAMD, digits, static_cast<uint16_t>(mod)));
 }
 
 bool isArchExperimentallySupported(hipStream_t stream) { return HasLevel(stream, "experimental"); }

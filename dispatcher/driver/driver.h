@@ -25,6 +25,7 @@ struct DeviceInfo {
   std::string name;  // as the driver spells it, with features: "gfx90a:sramecc+:xnack-"
   std::string arch;  // as the arch table spells it: "gfx90a", "sm_90"
   int multiprocessors = 0;
+  uint64_t memory_bytes = 0;  // 0 where products are not told apart by it
 };
 
 struct LaunchShape {

@@ -89,11 +89,13 @@ class Hip final : public Driver {
       if (!status.ok()) return status;
       name.assign(properties.r0600.gcnArchName, strnlen(properties.r0600.gcnArchName, sizeof(properties.r0600.gcnArchName)));
       info->multiprocessors = properties.r0600.multiProcessorCount;
+      info->memory_bytes = properties.r0600.totalGlobalMem;
     } else {
       Status status = Check(api_.GetDevicePropertiesR0000(&properties.r0000, device), "hipGetDeviceProperties");
       if (!status.ok()) return status;
       name.assign(properties.r0000.gcnArchName, strnlen(properties.r0000.gcnArchName, sizeof(properties.r0000.gcnArchName)));
       info->multiprocessors = properties.r0000.multiProcessorCount;
+      info->memory_bytes = properties.r0000.totalGlobalMem;
     }
     info->arch = name.substr(0, name.find(':'));
     info->name = std::move(name);

@@ -2,11 +2,12 @@
 
 _ARCHS = str(Label("//:archs"))
 _ONLY = str(Label("//kernels:only"))
+_OWN_CODE = str(Label("//platforms:own_code"))
 
 def _chosen_impl(_settings, attr):
-    return {_ARCHS: ",".join(attr.archs), _ONLY: attr.only}
+    return {_ARCHS: ",".join(attr.archs), _ONLY: attr.only, _OWN_CODE: attr.own_code}
 
-_chosen = transition(implementation = _chosen_impl, inputs = [], outputs = [_ARCHS, _ONLY])
+_chosen = transition(implementation = _chosen_impl, inputs = [], outputs = [_ARCHS, _ONLY, _OWN_CODE])
 
 def _few_images_impl(ctx):
     target = ctx.attr.images[0]
@@ -26,6 +27,7 @@ few_images = rule(
         "archs": attr.string_list(mandatory = True, doc = "Names of the arch table."),
         "images": attr.label(cfg = _chosen, mandatory = True, doc = "A triton_images target."),
         "only": attr.string_list(mandatory = True, doc = "As --//kernels:only."),
+        "own_code": attr.bool(doc = "As --//platforms:own_code."),
         "reports": attr.bool(doc = "Give the compile reports, not the images."),
         "_allowlist_function_transition": attr.label(default = "@bazel_tools//tools/allowlists/function_transition_allowlist"),
     },

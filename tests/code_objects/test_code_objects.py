@@ -11,16 +11,22 @@ from tools.pack.format import Choice, read_pack
 
 REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-with open(os.path.join(REPO, "platforms/archs.json")) as table:
-    ARCHS = json.load(table)["archs"]
+with open(os.path.join(REPO, "platforms/archs.json")) as file:
+    TABLE = json.load(file)
 
-# ELF e_machine and, for AMD, the low byte of e_flags (LLVM, AMDGPUUsage, "EF_AMDGPU_MACH").
+# Those that have packs here; the others of the table are served by these.
+TARGETS = {**TABLE["archs"], **{f"{family}-generic": fields for family, fields in TABLE["families"].items()}}
+ARCHS = {name: fields for name, fields in TARGETS.items()
+         if os.path.isdir(os.path.join(REPO, f"aotriton.images/{fields['vendor']}-{name}"))}
+
+# ELF e_machine; for AMD, the ABI of code object version 5, and of 6 for generic targets, whose own version is in e_flags.
 EM_AMDGPU, EM_CUDA = 224, 190
-MACH = {"gfx90a": 0x3F, "gfx942": 0x4C, "gfx950": 0x4F, "gfx1100": 0x41, "gfx1201": 0x4E}
+ABI_V5, ABI_V6 = 3, 4
+GENERIC_VERSION = 1 << 24
 
 # Registers that a functional may spill. RDNA has 256 and holds its own rows of K and V in them; on sm_90 and
 # elsewhere some spill outside the loops. A config that is too large spills thousands.
-MOST_SPILLS = {arch: {"gfx1100": 256, "gfx1201": 256}.get(arch, 96) for arch in ARCHS}
+MOST_SPILLS = {arch: 256 if arch.startswith(("gfx11", "gfx12")) else 96 for arch in ARCHS}
 
 KERNELS = ("attn_fwd", "attn_fwd_persistent", "bwd_dkdv", "bwd_dq", "bwd_fused", "bwd_preprocess", "debug_fill_dropout_rng",
            "debug_simulate_encoded_softmax")
@@ -53,6 +59,11 @@ def reports_of(arch):
     return result
 
 
+def test_every_arch_of_the_table_is_served():
+    for name, arch in TABLE["archs"].items():
+        assert {name, arch.get("code_of"), arch["family"] + "-generic"} & set(ARCHS), name
+
+
 @pytest.mark.parametrize("arch", ARCHS)
 def test_a_code_object_is_labelled_with_its_machine(arch):
     for pack in packs_of(arch):
@@ -62,7 +73,11 @@ def test_a_code_object_is_labelled_with_its_machine(arch):
                 (machine,) = struct.unpack_from("<H", variant.code, 18)
                 (flags,) = struct.unpack_from("<I", variant.code, 48)
                 if ARCHS[arch]["vendor"] == "amd":
-                    assert machine == EM_AMDGPU and flags & 0xFF == MACH[arch]
+                    is_generic = arch.endswith("-generic")
+                    assert machine == EM_AMDGPU and flags & 0xFF == ARCHS[arch]["mach"]
+                    assert variant.code[8] == (ABI_V6 if is_generic else ABI_V5)
+                    assert flags >> 24 << 24 == (GENERIC_VERSION if is_generic else 0)
+                    assert b"amdgcn-amd-amdhsa--" + arch.encode() in variant.code
                 else:
                     assert machine == EM_CUDA
 

@@ -261,9 +261,28 @@ TEST_F(ApiTest, NumbersEveryArch) {
   for (const auto& [arch, number] : gpus) {
     const hipStream_t stream = fake_hip::AddStream(fake_hip::AddDevice(arch));
     EXPECT_EQ(aotriton::getGpuFromStream(stream), number) << arch;
-    // All archs of the table are served fully.
     EXPECT_FALSE(aotriton::isArchExperimentallySupported(stream)) << arch;
     EXPECT_FALSE(aotriton::isArchTechPreview(stream)) << arch;
+  }
+}
+
+TEST_F(ApiTest, TellsProductsOfAnArchApart) {
+  struct Case {
+    const char* arch;
+    int multiprocessors;
+    double memory_gib;
+    aotriton::Gpu gpu;
+  };
+  for (const Case& c : {
+           Case{"gfx942:sramecc+:xnack-", 304, 191.98, aotriton::GPU_AMD_ARCH_GFX942_MOD0},  // MI300X
+           Case{"gfx942:sramecc+:xnack-", 228, 127.5, aotriton::GPU_AMD_ARCH_GFX942_MOD1},   // MI300A
+           Case{"gfx942:sramecc+:xnack-", 304, 255.98, aotriton::GPU_AMD_ARCH_GFX942_MOD2},  // MI325X
+           Case{"gfx942:sramecc+:xnack-", 38, 23.9, aotriton::GPU_AMD_ARCH_GFX942_MOD0},     // an eighth of any
+           Case{"gfx942:sramecc+:xnack-", 304, 512, aotriton::GPU_AMD_ARCH_GFX942_MOD0},
+           Case{"gfx90a:sramecc+:xnack-", 228, 127.5, aotriton::GPU_AMD_ARCH_GFX90A_MOD0},
+       }) {
+    const hipStream_t stream = fake_hip::AddStream(fake_hip::AddDevice(c.arch, c.multiprocessors, c.memory_gib));
+    EXPECT_EQ(aotriton::getGpuFromStream(stream), c.gpu) << c.arch << " " << c.multiprocessors << " " << c.memory_gib;
   }
 }
 

@@ -28,6 +28,7 @@ namespace {
 struct Device {
   std::string name;
   int multiprocessors;
+  size_t memory_bytes;
 };
 
 struct Failure {
@@ -89,6 +90,7 @@ hipError_t FillProperties(const char* function, Properties* properties, int devi
   memset(properties, 0x5a, sizeof(*properties));  // a reader of the wrong struct reads nonsense
   snprintf(properties->gcnArchName, sizeof(properties->gcnArchName), "%s", Get().devices[device].name.c_str());
   properties->multiProcessorCount = Get().devices[device].multiprocessors;
+  properties->totalGlobalMem = Get().devices[device].memory_bytes;
   return hipSuccess;
 }
 
@@ -112,9 +114,9 @@ float Argument::real() const {
 
 void* Argument::pointer() const { return reinterpret_cast<void*>(bits); }
 
-int AddDevice(const std::string& gcn_arch_name, int multiprocessors) {
+int AddDevice(const std::string& gcn_arch_name, int multiprocessors, double memory_gib) {
   const std::lock_guard<std::mutex> lock(Get().mutex);
-  Get().devices.push_back({gcn_arch_name, multiprocessors});
+  Get().devices.push_back({gcn_arch_name, multiprocessors, static_cast<size_t>(memory_gib * (1 << 30))});
   return static_cast<int>(Get().devices.size()) - 1;
 }
 

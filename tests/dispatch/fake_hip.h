@@ -42,7 +42,7 @@ struct Launch {
 };
 
 // The number of the new device.
-int AddDevice(const std::string& gcn_arch_name, int multiprocessors = 304);
+int AddDevice(const std::string& gcn_arch_name, int multiprocessors = 304, double memory_gib = 191.98);
 hipStream_t AddStream(int device);
 
 // After `skip` calls more, the next `times` calls of a function return `error`.

@@ -88,6 +88,17 @@ TEST_F(ImagesTest, AFamilysPackServesWhatHasNoneOfItsOwn) {
   EXPECT_NE(Last().find("its arch is \"gfx11-generic\", expected is \"gfx12-generic\""), std::string::npos) << Last();
 }
 
+TEST_F(ImagesTest, AnArchOfTheSameCodeIsServedBeforeTheFamily) {
+  const std::string images = environment_.path();
+  Put(images, "gfx12-generic", "gfx12-generic");
+  EXPECT_EQ(Call("gfx1200"), 0) << Last();
+  Put(images, "gfx1201", "gfx1201");
+  EXPECT_EQ(Call("gfx1201"), 0) << Last();
+  // What it holds must be code that the arch could run: these are texts.
+  EXPECT_EQ(Call("gfx1200"), hipErrorInvalidImage);
+  EXPECT_NE(Last().find("it is no code object for gfx1201, which gfx1200 could run, for the code object attn_fwd"), std::string::npos) << Last();
+}
+
 TEST_F(ImagesTest, ArchsOfAFamilyAreNamed) {
   const hipStream_t stream = fake_hip::AddStream(fake_hip::AddDevice("gfx1102:xnack-"));
   EXPECT_EQ(aotriton::Gpu2VendorArch(aotriton::getGpuFromStream(stream)), aotriton::CAT32(0x1002, 0x1102));

@@ -46,20 +46,32 @@ bool Has(const Launch& launch, const char* name) {
   return false;
 }
 
+std::string Folder(const platforms::Arch& arch, const std::string& target) {
+  return std::string("aotriton.images/") + arch.vendor + "-" + target;
+}
+
+// The packs that serve an arch: its own, of an arch of the same code, of its family.
+std::string TargetOf(const platforms::Arch& arch) {
+  for (const char* target : {arch.name, arch.code_of}) {
+    if (access(Folder(arch, target).c_str(), F_OK) == 0) return target;
+  }
+  return std::string(arch.family) + "-generic";
+}
+
 TEST(RealPackTest, IsBoundAndPlannedOnEveryArch) {
   for (const platforms::Arch& arch : platforms::kArchs) {
     SCOPED_TRACE(arch.name);
-    if (arch.mod_count == 0) continue;  // has no packs of its own
+    const std::string target = TargetOf(arch);
     std::shared_ptr<const Pack> packs[kKernelCount];
     std::shared_ptr<const KernelPack> bound[kKernelCount];
     for (int kernel = 0; kernel < kKernelCount; ++kernel) {
       const std::string path =
-          std::string("aotriton.images/") + arch.vendor + "-" + arch.name + "/flash/" + kKernels[kernel].name + ".pack";
+          Folder(arch, target) + "/flash/" + kKernels[kernel].name + ".pack";
       // The images of this test need not hold the other kernels.
       if (kernel != kAttnFwd && access(path.c_str(), F_OK) != 0) continue;
       Status status = Pack::Open(path, &packs[kernel]);
       ASSERT_TRUE(status.ok()) << status.text();
-      status = KernelPack::Bind(packs[kernel], static_cast<KernelId>(kernel), arch.vendor, arch.name, &bound[kernel]);
+      status = KernelPack::Bind(packs[kernel], static_cast<KernelId>(kernel), arch.vendor, target, &bound[kernel]);
       ASSERT_TRUE(status.ok()) << status.text();
     }
 

@@ -106,13 +106,13 @@ def test_an_unknown_release_is_an_error_that_lists_the_known_ones():
 def test_an_unknown_arch_is_an_error_that_lists_the_known_ones(argument):
     result = bazelw(REPO, "build", "//:aotriton", argument)
     assert result.returncode == 2
-    assert "gfx999: no such GPU" in result.stdout and "gfx90a, gfx942, gfx950, gfx1100, gfx1201, sm_90" in result.stdout
+    assert "gfx999: no such GPU" in result.stdout and "Known: gfx90a, gfx942, gfx950, gfx1100" in result.stdout
 
 
 def test_an_unknown_arch_among_several_is_one_too():
     result = bazelw(SMOKE, "build", "@aotriton//:aotriton", "--@aotriton//:archs=gfx942,gfx999")
     assert result.returncode != 0
-    assert "unknown arch 'gfx999'" in result.stdout and "gfx90a, gfx942, gfx950, gfx1100, gfx1201, sm_90" in result.stdout
+    assert "unknown arch 'gfx999'" in result.stdout and "The known ones are gfx90a, gfx942, gfx950, gfx1100" in result.stdout
 
 
 def test_without_an_arch_the_build_says_how_to_give_one():

@@ -6,7 +6,8 @@ import os
 import re
 
 REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-LEVELS = ("supported", "experimental", "tech_preview")
+LEVELS = ("supported", "experimental", "tech_preview", "compile_only")
+FIELDS = {"vendor", "family", "wave_size", "level", "lds", "mach", "gpus"}
 
 
 def text(path):
@@ -24,45 +25,54 @@ def table():
 
 
 def test_rows_are_complete():
-    archs, gpus = table()["ARCHS"], table()["GPUS"]
+    archs = table()["ARCHS"]
     for name, arch in archs.items():
-        assert set(arch) == {"vendor", "family", "wave_size", "level", "lds"}, name
+        assert set(arch) - {"code_of"} == FIELDS, name
         assert arch["wave_size"] in (32, 64) and arch["level"] in LEVELS, name
-        assert any(gpu["arch"] == name for gpu in gpus.values()), f"{name} has no GPU"
-    for name, gpu in gpus.items():
-        assert re.fullmatch(re.escape(gpu["arch"]) + r"_mod\d+", name) and gpu["arch"] in archs
+        assert (arch["mach"] > 0) == (arch["vendor"] == "amd"), name
+        assert arch["gpus"] and set(arch["gpus"][0]) == {"name"}, f"{name}: the first GPU is what no properties tell"
+        for gpu in arch["gpus"][1:]:
+            assert {"name"} < set(gpu) <= {"name", "multiprocessors", "memory_gib"}, name
+    machs = [arch["mach"] for arch in [*archs.values(), *table()["FAMILIES"].values()] if arch["mach"]]
+    assert len(set(machs)) == len(machs)
+
+
+def test_archs_of_the_same_code_are_of_one_family():
+    archs = table()["ARCHS"]
+    for name, arch in archs.items():
+        other = archs[arch.get("code_of", name)]
+        assert "code_of" not in other or other is arch, name
+        assert all(arch[field] == other[field] for field in ("vendor", "family", "wave_size", "lds")), name
+        assert len(arch.get("code_of", name)) == len(name), "the name is written over the other"
+
+
+def test_archs_of_a_family_are_alike():
+    archs = table()["ARCHS"]
+    for key, family in table()["FAMILIES"].items():
+        assert set(family) == FIELDS - {"family", "gpus"} and family["level"] in LEVELS
+        members = [arch for arch in archs.values() if arch["family"] == key]
+        assert len(members) > 1, key
+        assert all(arch[field] == family[field] for arch in members for field in ("vendor", "wave_size", "lds")), key
+    for name, arch in archs.items():
+        assert arch["family"] in (name, *table()["FAMILIES"]), name
 
 
 def test_json_is_the_table():
-    assert json.loads(text("platforms/archs.json")) == {
-        "archs": table()["ARCHS"], "families": table()["FAMILIES"], "gpus": table()["GPUS"]}
+    assert json.loads(text("platforms/archs.json")) == {"archs": table()["ARCHS"], "families": table()["FAMILIES"]}
 
 
 def test_header_is_the_table():
-    rows = re.findall(r'\{"(\w+)", "(\w+)", "(\w+)", (\d+), "(\w+)", (\d+), (\d+)\},', text("platforms/archs.h"))
-    gpus = table()["GPUS"].values()
+    rows = re.findall(r'\{"(\w+)", "(\w+)", "(\w+)", "(\w+)", (\d+), "(\w+)", (\d+), (\d+)\},', text("platforms/archs.h"))
     assert rows == [
-        (name, arch["vendor"], arch["family"], str(arch["wave_size"]), arch["level"], str(arch["lds"]),
-         str(sum(gpu["arch"] == name for gpu in gpus)))
+        (name, arch["vendor"], arch["family"], arch.get("code_of", name), str(arch["wave_size"]), arch["level"], str(arch["lds"]),
+         str(arch["mach"]))
         for name, arch in table()["ARCHS"].items()
-    ] + [
-        (name, family["vendor"], key, str(family["wave_size"]), family["level"], str(family["lds"]), "0")
-        for key, family in table()["FAMILIES"].items() for name in family["others"]
     ]
-
-
-def test_families_add_archs_to_those_of_the_table():
-    archs = table()["ARCHS"]
-    for key, family in table()["FAMILIES"].items():
-        assert set(family) == {"others", "vendor", "wave_size", "level", "lds"} and family["level"] in LEVELS
-        members = [arch for arch in archs.values() if arch["family"] == key]
-        assert members and not set(family["others"]) & set(archs), key
-        assert all(arch[field] == family[field] for arch in members for field in ("vendor", "wave_size", "lds")), key
-
-
-def test_every_arch_has_a_config():
-    configs = dict(re.findall(r"^build:(\w+) --platforms=//platforms:(\w+)$", text(".bazelrc"), re.M))
-    assert configs == {name: name for name in table()["ARCHS"]}
+    gpus = re.findall(r'\{"(\w+)", (\d+), (\d+), (\d+)\},', text("platforms/archs.h"))
+    assert gpus == [
+        (name, str(mod), str(gpu.get("multiprocessors", 0)), str(gpu.get("memory_gib", 0)))
+        for name, arch in table()["ARCHS"].items() for mod, gpu in enumerate(arch["gpus"]) if mod
+    ]
 
 
 def test_every_arch_stands_in_the_readme():
@@ -71,5 +81,5 @@ def test_every_arch_stands_in_the_readme():
         (name, arch["level"].replace("_", " ")) for name, arch in table()["ARCHS"].items()
     ]
     for name, products, _ in rows:
-        for gpu in table()["GPUS"].values():
-            assert gpu["arch"] != name or gpu["name"] in products
+        for gpu in table()["ARCHS"][name]["gpus"]:
+            assert gpu["name"] in products
