@@ -181,20 +181,53 @@ def _triton_pack_impl(ctx):
         outputs = [pack],
         progress_message = "Packing %%{label} for %s" % info.arch,
     )
+    figures = [_check(ctx, info)] if ctx.file.limits else []
     return [
         DefaultInfo(files = depset([pack])),
         info,
-        OutputGroupInfo(reports = info.reports),
+        OutputGroupInfo(
+            figures = depset(figures),
+            reports = info.reports,
+            # Bazel runs these with every build of a pack, beside what uses it.
+            _validation = depset(figures),
+        ),
     ]
+
+def _check(ctx, info):
+    """An action that fails if a code object is not what it must be; its output tells what they consist of."""
+    figures = ctx.actions.declare_file("%s/%s.figures.json" % (ctx.label.name, info.kernel))
+    args = ctx.actions.args()
+    args.use_param_file("@%s", use_always = True)
+    args.set_param_file_format("multiline")
+    args.add("--archs", ctx.file._arch_table)
+    args.add("--limits", ctx.file.limits)
+    args.add("--instructions", ctx.executable._instructions)
+    args.add("--out", figures)
+    args.add_all(info.reports)
+    ctx.actions.run(
+        mnemonic = "CodeObjectCheck",
+        executable = ctx.executable._checker,
+        arguments = [args],
+        inputs = depset([ctx.file._arch_table, ctx.file.limits], transitive = [info.codes, info.reports]),
+        tools = [ctx.executable._instructions],
+        outputs = [figures],
+        progress_message = "Checking the code objects of %%{label} for %s" % info.arch,
+    )
+    return figures
 
 triton_pack = rule(
     implementation = _triton_pack_impl,
     attrs = dict(
         SETTINGS,
         kernel = attr.label(mandatory = True, providers = [TritonKernelInfo], doc = "A triton_kernel, or one functional of it."),
+        limits = attr.label(allow_single_file = [".json"], doc = "What tools/code_object holds the code objects to; without it they are not checked."),
+        _arch_table = attr.label(default = "//platforms:archs_json", allow_single_file = True),
+        _checker = attr.label(default = "//tools/code_object:check", executable = True, cfg = "exec"),
+        _instructions = attr.label(default = "//tools/code_object:instructions", executable = True, cfg = "exec"),
         _tool = attr.label(default = "//tools/pack", executable = True, cfg = "exec"),
     ),
     doc = """One file with the code objects of a kernel for the platform's arch:
 `<name>/aotriton.images/<vendor>-<arch>/<family>/<kernel>.pack`; no file where the
-settings (settings.bzl) leave nothing of the kernel. The output group `reports` has the compile reports.""",
+settings (settings.bzl) leave nothing of the kernel. The output group `reports` has the compile reports, `figures`
+what the code objects consist of. With `limits`, a code object that fails a gate fails the build (tools/code_object).""",
 )

@@ -3,10 +3,13 @@
 import hashlib
 import json
 import os
+import random
 import re
 
 import pytest
 
+from tests.packs.elf_file import ABSOLUTE, GLOBAL_FUNCTION, TEXT, elf_file
+from tools.code_object.elf import stripped
 from tools.pack.format import Choice, Functional, Pack, PackError, Variant, decode, encode, read_pack, write_pack
 from tools.pack.pack import make_pack
 
@@ -48,6 +51,27 @@ def test_equal_code_objects_are_stored_once():
     once = Pack({}, [("dtype", ("a", "b"))], [twice.functionals[1]])
     assert len(encode(twice)) - len(encode(once)) < 300  # records, but no second blob
     assert decode(encode(twice)) == twice
+
+
+def test_functionals_that_are_alike_share_a_blob():
+    random_bytes = random.Random(1).randbytes
+    bodies = [random_bytes(40_000) for _ in range(8)]
+
+    def size(*codes):
+        rows = [Functional((str(i),), [], [Variant("k", code, 1, 0, {})], [Choice(0)]) for i, code in enumerate(codes)]
+        pack = Pack({}, [("n", tuple(str(i) for i in range(len(codes))))], rows)
+        assert decode(encode(pack)) == pack
+        return len(encode(pack))
+
+    # 16 code objects of 40 kB do not fit into one blob. Each body is there twice, far apart by number.
+    twins = [body[:-8] + random_bytes(8) for body in bodies]
+    assert size(*bodies, *twins) < size(*bodies) + 20_000
+
+
+def test_equal_lists_of_arguments_and_constants_are_stored_once():
+    rows = [Functional((str(i),), [("Q", "*fp16")] * 100, [Variant("k", b"code", 1, 0, {"BLOCK_M": 64})], [Choice(0)]) for i in range(64)]
+    few, many = (len(encode(Pack({}, [("n", tuple(map(str, range(64))))], rows[:count]))) for count in (1, 64))
+    assert many - few < 64 * 100  # two records, not a hundred
 
 
 @pytest.mark.parametrize("choices, text", [
@@ -99,7 +123,11 @@ def test_a_failed_write_leaves_nothing(tmp_path):
     assert os.listdir(tmp_path) == ["a.pack"]
 
 
-def report(directory, name, code=b"code", **changes):
+def code_object(name):
+    return elf_file([(name, GLOBAL_FUNCTION, TEXT, 0x1000), ("num_vgpr", GLOBAL_FUNCTION, ABSOLUTE, 8)])
+
+
+def report(directory, name, code=code_object("attn_fwd"), **changes):
     facts = {
         "kernel": "attn_fwd", "family": "flash", "vendor": "amd", "arch": "gfx942", "triton": "3.6.0",
         "axes": [["dtype", ["fp16", "bf16"]]], "functional": {"dtype": "fp16"},
@@ -112,12 +140,15 @@ def report(directory, name, code=b"code", **changes):
 
 
 def test_reports_become_a_pack(tmp_path):
-    small = report(tmp_path, "small", b"s", config={"constants": {"BLOCK_M": 16}, "max_seqlen_q": 64, "max_seqlen_k": None, "min_fill": 150})
-    pack = make_pack([small, report(tmp_path, "large", b"l")], "--//:profile=core")
+    codes = code_object("s"), code_object("l")
+    small = report(tmp_path, "small", codes[0], config={"constants": {"BLOCK_M": 16}, "max_seqlen_q": 64, "max_seqlen_k": None, "min_fill": 150})
+    pack = make_pack([small, report(tmp_path, "large", codes[1])], "--//:profile=core")
     assert pack.meta["arch"] == "gfx942" and pack.meta["abi"] == "1" and pack.meta["settings"] == "--//:profile=core"
     assert re.fullmatch(r"\d+\.\d+\.\d+", pack.meta["version"])
     assert pack.functionals[0].choices == [Choice(0, max_seqlen_q=64, min_fill=150), Choice(1)]
-    assert [variant.code for variant in pack.functionals[0].variants] == [b"s", b"l"]
+    assert [variant.code for variant in pack.functionals[0].variants] == [stripped(code) for code in codes]
+    # The hash is that of the report, which says how the code object was compiled.
+    assert [variant.hash for variant in pack.functionals[0].variants] == [hashlib.sha256(code).hexdigest()[:16] for code in codes]
 
 
 def test_what_does_not_belong_together_is_refused(tmp_path):
@@ -128,5 +159,7 @@ def test_what_does_not_belong_together_is_refused(tmp_path):
         make_pack([first, report(tmp_path, "c", arguments=[["K", "*fp16"]])], "--//:profile=core")
     with pytest.raises(PackError, match="is not the code object"):
         make_pack([report(tmp_path, "d", sha256="0" * 64)], "--//:profile=core")
+    with pytest.raises(PackError, match="e.hsaco is no code object: it starts with b'text'"):
+        make_pack([report(tmp_path, "e", b"text")], "--//:profile=core")
     with pytest.raises(PackError, match="no variant to pack"):
         make_pack([], "--//:profile=core")

@@ -2,11 +2,12 @@
 
 import dataclasses
 import hashlib
+import heapq
 import lzma
 import os
 import struct
 import zlib
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from typing import Dict, FrozenSet, List, NamedTuple, Sequence, Tuple
 
 MAGIC = b"AOTPACK2"  # the digit is the version of the format
 ABI = "1"
@@ -29,9 +30,12 @@ _RECORDS = {
 }
 _ORDER = [b"STRS", b"META", b"AXES", b"AVAL", b"FUNC", b"ARGS", b"VARI", b"CONS", b"CHOI", b"BLOB"]
 
-# Code objects are 4-byte aligned instructions: position bits 2, literal context 0
-# (9 kB less than the defaults on 15 attention kernels of gfx942).
-_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "pb": 2, "lp": 2, "lc": 0}]
+# A blob holds as many functionals as unpack in 3 ms: functionals alike share most of their code, and the first use of
+# one unpacks them all. docs/pack_format.md has what was measured.
+_BLOB = 256 << 10
+
+# Code objects are 4-byte aligned instructions: position bits 2, literal context 0.
+_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 1 << 20, "pb": 2, "lp": 2, "lc": 0}]
 
 
 class PackError(Exception):
@@ -47,10 +51,10 @@ class Variant:
     threads: int  # of a work group
     shared: int  # bytes of dynamic local memory
     constants: Dict[str, int]  # the config, e.g. BLOCK_M
+    hash: str = ""  # the first 16 digits of the SHA-256 of the code object as it was compiled: finds its report
 
-    @property
-    def sha256(self) -> str:
-        return hashlib.sha256(self.code).hexdigest()
+    def __post_init__(self):
+        self.hash = self.hash or hashlib.sha256(self.code).hexdigest()[:16]
 
 
 class Choice(NamedTuple):
@@ -109,8 +113,62 @@ class _Strings:
         return self._offsets[text]
 
 
+class _Runs:
+    """The records of a section that other records name by their first and their number; equal runs are stored once."""
+
+    def __init__(self):
+        self.records = []
+        self._places = {}
+
+    def add(self, run) -> Tuple[int, int]:
+        run = tuple(run)
+        if run not in self._places:
+            self._places[run] = len(self.records)
+            self.records += run
+        return self._places[run], len(run)
+
+
 def _aligned(size: int) -> int:
     return -(-size // 8) * 8
+
+
+def _sketch(content: bytes) -> FrozenSet[int]:
+    """The smallest hashes of pairs of words: how many of them two contents share tells how much of their code they do."""
+    words = struct.unpack_from(f"<{len(content) // 4}I", content)
+    return frozenset(heapq.nsmallest(256, {(a * 0x9E3779B1 + b * 0x85EBCA77) & UNBOUNDED for a, b in zip(words, words[1:])}))
+
+
+def _neighbours(contents: List[bytes]) -> List[int]:
+    """An order in which each content follows the one that is most like it: what is near compresses well."""
+    order, sketches = [], dict(enumerate(map(_sketch, contents)))
+    sketch = frozenset()
+    while sketches:
+        nearest = max(sketches, key=lambda index: (len(sketches[index] & sketch), -index))
+        sketch = sketches.pop(nearest)
+        order.append(nearest)
+    return order
+
+
+def _fill_blobs(functionals: List[Functional]) -> Tuple[List[bytes], List[Tuple[int, Dict[bytes, int]]]]:
+    """Shares the code objects out among blobs.
+
+    Returns the blobs, and for each functional the number of its blob and {code object: its offset there}. In a blob, equal
+    code objects are stored once.
+    """
+    codes = list(dict.fromkeys(tuple(variant.code for variant in functional.variants) for functional in functionals))
+    blobs, places = [bytearray()], [{}]
+    where = {}
+    for index in _neighbours([b"".join(one) for one in codes]):
+        size = sum(len(code) for code in set(codes[index]) if code not in places[-1])
+        if blobs[-1] and len(blobs[-1]) + size > _BLOB:
+            blobs.append(bytearray())
+            places.append({})
+        for code in codes[index]:
+            if code not in places[-1]:
+                places[-1][code] = len(blobs[-1])
+                blobs[-1] += code
+        where[codes[index]] = len(blobs) - 1, places[-1]
+    return [bytes(blob) for blob in blobs], [where[tuple(variant.code for variant in f.variants)] for f in functionals]
 
 
 def _check(functional: Functional) -> None:
@@ -131,43 +189,34 @@ def encode(pack: Pack) -> bytes:
     """The bytes of `pack`; equal packs give equal bytes."""
     strings = _Strings()
     records = {tag: [] for tag in _RECORDS}
-    blobs, blob_of = [], {}
+    values, arguments, constants, choices = _Runs(), _Runs(), _Runs(), _Runs()
 
     for key, value in sorted(pack.meta.items()):
         records[b"META"].append((strings.add(key), strings.add(value)))
-    for name, values in pack.axes:
-        records[b"AXES"].append((strings.add(name), len(records[b"AVAL"]), len(values)))
-        records[b"AVAL"] += [(strings.add(value),) for value in values]
+    for name, axis_values in pack.axes:
+        records[b"AXES"].append((strings.add(name), *values.add((strings.add(value),) for value in axis_values)))
 
-    numbered = sorted((pack.number(f.values), f) for f in _unique(pack.functionals))
-    for number, functional in numbered:
+    numbered = sorted(((pack.number(f.values), f) for f in _unique(pack.functionals)), key=lambda one: one[0])
+    for _, functional in numbered:
         _check(functional)
-        content, place = bytearray(), {}
-        for variant in functional.variants:
-            if variant.code not in place:
-                place[variant.code] = len(content)
-                content += variant.code
-        content = bytes(content)
-        if content not in blob_of:
-            blob_of[content] = len(blobs)
-            blobs.append(content)
+    blobs, places = _fill_blobs([functional for _, functional in numbered])
+    for (number, functional), (blob, place) in zip(numbered, places):
         records[b"FUNC"].append((
-            number, blob_of[content],
-            len(records[b"ARGS"]), len(functional.arguments),
+            number, blob,
+            *arguments.add((strings.add(name), strings.add(type_)) for name, type_ in functional.arguments),
             len(records[b"VARI"]), len(functional.variants),
-            len(records[b"CHOI"]), len(functional.choices),
+            *choices.add((c.max_seqlen_q, c.max_seqlen_k, c.min_fill, c.variant) for c in functional.choices),
         ))
-        records[b"ARGS"] += [(strings.add(name), strings.add(type_)) for name, type_ in functional.arguments]
-        records[b"CHOI"] += [(c.max_seqlen_q, c.max_seqlen_k, c.min_fill, c.variant) for c in functional.choices]
         for variant in functional.variants:
             records[b"VARI"].append((
-                strings.add(variant.symbol), place[variant.code], len(variant.code),
-                variant.threads, variant.shared,
-                len(records[b"CONS"]), len(variant.constants), strings.add(variant.sha256),
+                strings.add(variant.symbol), place[variant.code], len(variant.code), variant.threads, variant.shared,
+                *constants.add((strings.add(name), value) for name, value in sorted(variant.constants.items())),
+                strings.add(variant.hash),
             ))
-            records[b"CONS"] += [(strings.add(name), value) for name, value in sorted(variant.constants.items())]
+    for tag, runs in ((b"AVAL", values), (b"ARGS", arguments), (b"CONS", constants), (b"CHOI", choices)):
+        records[tag] = runs.records
 
-    stored = [lzma.compress(blob, format=lzma.FORMAT_XZ, check=lzma.CHECK_SHA256, filters=_FILTERS) for blob in blobs]
+    stored = [lzma.compress(blob, format=lzma.FORMAT_XZ, check=lzma.CHECK_CRC64, filters=_FILTERS) for blob in blobs]
     sizes = {tag: struct.calcsize(layout) * len(records[tag]) for tag, layout in _RECORDS.items()}
     sizes[b"BLOB"] = struct.calcsize(_RECORDS[b"BLOB"]) * len(blobs)
     sizes[b"STRS"] = len(strings.data)
@@ -262,8 +311,8 @@ def decode(data: bytes, name: str = "pack") -> Pack:
             arguments=[(text(n), text(t)) for n, t in rows[b"ARGS"][arg0:arg0 + args]],
             variants=[
                 Variant(text(symbol), blobs[blob][offset:offset + size], threads, shared,
-                        {text(n): v for n, v in rows[b"CONS"][const0:const0 + consts]})
-                for symbol, offset, size, threads, shared, const0, consts, _ in rows[b"VARI"][var0:var0 + variants]
+                        {text(n): v for n, v in rows[b"CONS"][const0:const0 + consts]}, text(hash_))
+                for symbol, offset, size, threads, shared, const0, consts, hash_ in rows[b"VARI"][var0:var0 + variants]
             ],
             choices=[Choice(variant, *bounds) for *bounds, variant in rows[b"CHOI"][choice0:choice0 + choices]],
         ))

@@ -1,9 +1,11 @@
 """Gathers the code objects of one kernel and arch, with their reports, into a pack."""
 
 import argparse
+import hashlib
 import json
 import sys
 
+from tools.code_object.elf import ElfError, stripped
 from tools.pack.format import ABI, Choice, Functional, Pack, PackError, Variant, write_pack
 from tools.pack.version import VERSION
 
@@ -18,10 +20,14 @@ def read_variant(report_path):
     code_path = report_path[:-len("json")] + {"amd": "hsaco", "nvidia": "cubin"}[report["vendor"]]
     with open(code_path, "rb") as file:
         code = file.read()
-    variant = Variant(report["symbol"], code, report["threads"], report["shared"], report["config"]["constants"])
-    if variant.sha256 != report["sha256"]:
+    if hashlib.sha256(code).hexdigest() != report["sha256"]:
         raise PackError(f"{code_path} is not the code object that {report_path} describes")
-    return report, variant
+    try:
+        code = stripped(code)
+    except ElfError as error:
+        raise PackError(f"{code_path} is no code object: {error}") from error
+    return report, Variant(report["symbol"], code, report["threads"], report["shared"], report["config"]["constants"],
+                           report["sha256"][:16])
 
 
 def make_pack(report_paths, settings):
