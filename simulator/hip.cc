@@ -50,7 +50,12 @@ struct State {
   State() {
     const char* names = getenv("AOTRITON_SIM_DEVICES");
     std::istringstream list(names == nullptr ? "" : names);
-    for (std::string name; std::getline(list, name, ',');) devices.push_back(name);
+    try {
+      for (std::string name; std::getline(list, name, ',');) devices.push_back(simulator::FindArch(name).name);
+    } catch (const simulator::Fault& fault) {
+      fprintf(stderr, "simulated GPU: AOTRITON_SIM_DEVICES: %s\n", fault.what());
+      devices.clear();
+    }
     const char* seed = getenv("AOTRITON_SIM_SEED");
     if (seed != nullptr) options.seed = strtoull(seed, nullptr, 10);
   }
