@@ -187,8 +187,9 @@ void Decoder::ReadSdwaWord(bool compares) {
   const uint32_t word = words_[in_->size / 4];
   in_->size += 4;
   in_->crossing = Instruction::Crossing::kSdwa;
-  const bool has_reserved = BitsOf(word, 18, 16) == 7 || BitsOf(word, 26, 24) == 7 || (!compares && (BitsOf(word, 10, 8) == 7 || BitsOf(word, 12, 11) == 3));
-  if (has_reserved) throw Fault("the SDWA word ", Hex{word}, " at ", Hex{in_->address}, " has a reserved value");
+  const bool sources_reserved = BitsOf(word, 18, 16) == 7 || BitsOf(word, 26, 24) == 7;
+  const bool result_reserved = !compares && (BitsOf(word, 10, 8) == 7 || BitsOf(word, 12, 11) == 3);
+  if (sources_reserved || result_reserved) throw Fault("the SDWA word ", Hex{word}, " at ", Hex{in_->address}, " has a reserved value");
   // A comparison has its destination where the others say which part is written: it writes no VGPR.
   in_->crossing_word = compares ? (word & ~0x3f00u) | 6 << 8 : word;
   if (compares) {

@@ -46,7 +46,6 @@ class Gfx9 : Decoder {
       in_->cbsz = static_cast<uint8_t>(BitsOf(words_[0], 10, 8));
       in_->abid = static_cast<uint8_t>(BitsOf(words_[0], 14, 11));
       in_->blgp = static_cast<uint8_t>(BitsOf(words_[1], 31, 29));
-      in_->matrix_negate = static_cast<uint8_t>(BitsOf(words_[1], 31, 29) | BitsOf(words_[0], 14, 8));
       return;
     }
     if (Is("v_accvgpr_read_b32") && in_->source[0].is_vgpr()) in_->source[0].index += kFirstAccVgpr;

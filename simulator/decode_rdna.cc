@@ -62,7 +62,6 @@ class Rdna : Decoder {
     in_->neg_lo = static_cast<uint8_t>(BitsOf(words_[1], 31, 29));
     in_->op_sel = static_cast<uint8_t>(BitsOf(words_[0], 13, 11));
     in_->op_sel_hi = static_cast<uint8_t>(BitsOf(words_[1], 28, 27) | BitsOf(words_[0], 14, 14) << 2);
-    if (Begins("v_wmma")) in_->matrix_negate = in_->neg_hi | in_->neg_lo;
   }
 
   // Two instructions of few operands in one; they read before either writes.
@@ -116,7 +115,8 @@ class Rdna : Decoder {
     in_->source[1] = Scalar(BitsOf(words_[1], 31, 25));
     if (is_12_) {
       in_->scope = static_cast<uint8_t>(BitsOf(words_[0], 22, 21));
-      const bool has_hint = BitsOf(words_[0], 25, 23) != 0, has_reserved = BitsOf(words_[0], 20, 19) != 0 || BitsOf(words_[1], 24, 24) != 0;
+      const bool has_hint = BitsOf(words_[0], 25, 23) != 0;
+      const bool has_reserved = BitsOf(words_[0], 20, 19) != 0 || BitsOf(words_[1], 24, 24) != 0;
       if (has_hint || has_reserved) Unknown(Format::kSmem, BitsOf(words_[0], 18, 13));
     } else {
       SetCache(BitsOf(words_[0], 14, 14), 0, BitsOf(words_[0], 13, 13));

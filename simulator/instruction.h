@@ -84,7 +84,6 @@ struct Instruction {
   bool clamp = false;
   uint8_t output_scale = 0;                          // 1: *2, 2: *4, 3: /2
   uint8_t op_sel = 0, op_sel_hi = 0, neg_lo = 0, neg_hi = 0;  // a bit for each source, bit 3 the destination
-  uint8_t matrix_negate = 0;
   uint8_t cbsz = 0, abid = 0, blgp = 0;  // of MFMA
   enum class Crossing : uint8_t { kNone, kDpp, kDpp8, kSdwa } crossing = Crossing::kNone;
   uint32_t crossing_word = 0;

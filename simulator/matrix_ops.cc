@@ -93,7 +93,8 @@ void Multiply(const Shape& shape, Matrices* m) {
 }
 
 void CheckModifiers(const Instruction& instruction) {
-  if (instruction.matrix_negate != 0) throw Fault("cbsz, abid, blgp or neg of a matrix instruction is not modelled");
+  const int modifiers = instruction.cbsz | instruction.abid | instruction.blgp | instruction.neg_lo | instruction.neg_hi;
+  if (modifiers != 0) throw Fault("cbsz, abid, blgp or neg of a matrix instruction is not modelled");
 }
 
 // The row of C and D in register `i` of `lane`.

@@ -56,7 +56,8 @@ OpcodeTable Gfx11() {
   table.Add(Format::kVop1, {
       {0, "v_nop"}, {1, "v_mov_b32"}, {2, "v_readfirstlane_b32"}, {5, "v_cvt_f32_i32"}, {6, "v_cvt_f32_u32"},
       {7, "v_cvt_u32_f32"}, {8, "v_cvt_i32_f32"}, {10, "v_cvt_f16_f32"}, {11, "v_cvt_f32_f16"}, {17, "v_cvt_f32_ubyte0"},
-      {28, "v_mov_b16"}, {32, "v_fract_f32"}, {33, "v_trunc_f32"}, {34, "v_ceil_f32"}, {35, "v_rndne_f32"}, {36, "v_floor_f32"}, {37, "v_exp_f32"},
+      {28, "v_mov_b16"},
+      {32, "v_fract_f32"}, {33, "v_trunc_f32"}, {34, "v_ceil_f32"}, {35, "v_rndne_f32"}, {36, "v_floor_f32"}, {37, "v_exp_f32"},
       {39, "v_log_f32"}, {42, "v_rcp_f32"}, {43, "v_rcp_iflag_f32"}, {46, "v_rsq_f32"}, {51, "v_sqrt_f32"}, {55, "v_not_b32"},
       {56, "v_bfrev_b32"}, {57, "v_clz_i32_u32"}, {58, "v_ctz_i32_b32"}, {101, "v_swap_b32"}
   });

@@ -137,7 +137,8 @@ class Printer {
 
   // Of a literal 16 bits are used; integers name the bits of a number.
   std::string ShortConstant(const Operand& operand, const std::string& text) const {
-    static constexpr const char* kFloatBits[] = {"0x3800", "0xb800", "0x3c00", "0xbc00", "0x4000", "0xc000", "0x4400", "0xc400", "0x3118"};
+    static constexpr const char* kFloatBits[] = {"0x3800", "0xb800", "0x3c00", "0xbc00", "0x4000",
+                                                 "0xc000", "0x4400", "0xc400", "0x3118"};
     if (operand.code == 255) return SignedHexadecimal(operand.value & 0xffff);
     return operand.code >= 240 && !Contains(name_, "f16") ? kFloatBits[operand.code - 240] : text;
   }
@@ -146,10 +147,9 @@ class Printer {
   void Print(const Operand& operand, Type type, bool extends_sign = false) {
     if (operand.kind == Operand::Kind::kNone) return;
     std::string text = Register(operand);
-    if (type == Type::kHalf && operand.kind == Operand::Kind::kConstant && in_.format != Format::kVop3p && !(is_gfx9() && Begins(name_, "v_align"))) {
-      text = ShortConstant(operand, text);
-    }
-    if (!is_gfx9() && operand.is_vgpr() && type == Type::kHalf && in_.format != Format::kVop3p) text += operand.high ? ".h" : ".l";
+    const bool is_short = type == Type::kHalf && in_.format != Format::kVop3p && !(is_gfx9() && Begins(name_, "v_align"));
+    if (is_short && operand.kind == Operand::Kind::kConstant) text = ShortConstant(operand, text);
+    if (is_short && operand.is_vgpr() && !is_gfx9()) text += operand.high ? ".h" : ".l";
     if (extends_sign) text = "sext(" + text + ")";
     if (operand.absolute) text = "|" + text + "|";
     if (operand.negate) text = operand.kind == Operand::Kind::kConstant && !operand.absolute ? "neg(" + text + ")" : "-" + text;
@@ -398,18 +398,28 @@ class Printer {
     }
     if (in_.format == Format::kVop3p) {
       Vop3pModifiers();
-    } else if (Begins(name_, "v_permlane")) {
-      if (in_.op_sel != 0) Bits("op_sel", in_.op_sel, 2);
-    } else if (in_.format == Format::kVop3 && in_.op_sel != 0 && name_ != "v_cndmask_b16") {
-      const int sources = semantics.source_count - (semantics.reads_result ? 1 : 0);
-      const bool writes_half = (in_.op_sel & 8) != 0;
-      Bits("op_sel", (in_.op_sel & ((1 << sources) - 1)) | (writes_half ? 1 << sources : 0), sources + (!is_gfx9() && Begins(name_, "v_cmpx") ? 0 : 1));
+    } else if (in_.op_sel != 0) {
+      Halves();
     }
     if (in_.clamp) out_ << " clamp";
     if (in_.output_scale != 0) out_ << (in_.output_scale == 1 ? " mul:2" : in_.output_scale == 2 ? " mul:4" : " div:2");
     if (in_.crossing == Instruction::Crossing::kDpp) Dpp();
     if (in_.crossing == Instruction::Crossing::kDpp8) Dpp8();
     if (is_sdwa) Sdwa();
+  }
+
+  // op_sel of VOP3: a bit for each source, then one for the result.
+  void Halves() {
+    if (name_ == "v_cndmask_b16") return;  // its registers say all
+    const int sources = in_.semantics->source_count - (in_.semantics->reads_result ? 1 : 0);
+    const int of_sources = in_.op_sel & ((1 << sources) - 1), of_result = in_.op_sel >> 3;
+    if (Begins(name_, "v_permlane")) {
+      Bits("op_sel", of_sources, 2);
+    } else if (!is_gfx9() && Begins(name_, "v_cmpx")) {
+      Bits("op_sel", of_sources, sources);
+    } else {
+      Bits("op_sel", of_sources | of_result << sources, sources + 1);
+    }
   }
 
   void Vop3pModifiers() {
