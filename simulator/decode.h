@@ -32,7 +32,6 @@ class Decoder {
   // A source of 8 or 9 bits. A literal is the word behind the instruction, which gets longer by it.
   Operand Source(uint32_t code);
   bool TakesLiteral() const;
-  Operand Destination(uint32_t code) const { return Scalar(code); }
   Operand Scalar(uint32_t code) const;
 
   void Sop1();

@@ -50,8 +50,11 @@ void OpcodeTable::AddIntegerRelations(uint32_t first, uint32_t to_exec, const st
 }
 
 void OpcodeTable::AddMemory(const Rows& rows) {
-  AddAtomics(rows);
-  for (const auto& [number, name] : rows) Add(Format::kScratch, {{number, "scratch_" + name}});
+  for (const auto& [number, name] : rows) {
+    Add(Format::kBuffer, {{number, "buffer_" + name}});
+    Add(Format::kGlobal, {{number, "global_" + name}});
+    Add(Format::kScratch, {{number, "scratch_" + name}});
+  }
 }
 
 void OpcodeTable::AddAtomics(const Rows& rows) {
