@@ -34,7 +34,7 @@ struct Facts {
 
 bool Begins(const std::string& name, const char* prefix) { return name.compare(0, strlen(prefix), prefix) == 0; }
 
-int WordsOf(Type type) { return type == Type::kPair || type == Type::kDouble ? 2 : 1; }
+int WordsOf(Type type) { return IsPair(type) ? 2 : 1; }
 
 class Reader {
  public:
