@@ -139,7 +139,7 @@ TEST(Hazards, NoVectorRegisterIsWrittenWhereABranchEndsUntilExecIsWhole) {
   const Words restore = {0x87fe007e};  // s_or_b64 exec, exec, s[0:1]
   EXPECT_EQ(JoinFault({save, skip, kReadBig, restore, kMoveToV5, kEnd}), "");
   EXPECT_THAT(JoinFault({save, skip, kReadBig, kMoveToV5, restore, kEnd}),
-              HasSubstr("v_mov_b32 v5, v1 at 0xc is behind the end of the branch at 0x4, but before exec has all lanes again at 0x10"));
+              HasSubstr("v_mov_b32_e32 v5, v1 at 0xc is behind the end of the branch at 0x4, but before exec has all lanes again at 0x10"));
   EXPECT_EQ(JoinFault({save, skip, kReadBig, {0xd28a0007, 0x00010608}, restore, kEnd}), "");  // v_writelane_b32 v7, s8, 3
 }
 
