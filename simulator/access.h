@@ -88,7 +88,7 @@ class LoadedRows {
   // Writes the registers and lets them wait for `counter`.
   void Finish(uint64_t active, Counter counter) {
     for (int i = 0; i < access_.words(); ++i) {
-      wave_.WriteLoaded(first_ + i, rows_[i], kAllLanes, active);
+      wave_.WriteLoaded(first_ + i, rows_[i], kAllLanes, active, counter);
       if ((undefined_ & active) != 0) wave_.SetUnset(first_ + i, unset_[i], undefined_ & active);
     }
     wave_.Issue(counter, true, first_, access_.words());

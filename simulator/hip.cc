@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "simulator/fault.h"
+#include "simulator/hazards.h"
 #include "simulator/launch.h"
 
 struct ihipStream_t {
@@ -90,6 +91,18 @@ hipError_t Report(const simulator::Fault& fault, hipError_t error) {
   Get().last_fault = fault.what();
   fprintf(stderr, "simulated GPU: %s\n", fault.what());
   return error;
+}
+
+// What no run may show: the lanes and the time that it takes happen to be right.
+void CheckCode(const simulator::Program& program) {
+  try {
+    const std::vector<simulator::Instruction> code = program.Listing();
+    simulator::CheckJoins(code);
+    simulator::CheckWaitStates(program.arch(), code);
+  } catch (const simulator::Fault& fault) {
+    const auto& kernels = program.object().kernels();
+    throw simulator::Fault(kernels.empty() ? "" : kernels[0].name, ": ", fault.what());
+  }
 }
 
 // The bytes of all arguments, as the metadata say they lie.
@@ -201,6 +214,7 @@ hipError_t hipModuleLoadData(hipModule_t* module, const void* image) {
     auto program = std::make_unique<simulator::Program>(
         simulator::CodeObject(std::vector<uint8_t>(bytes, bytes + simulator::CodeObject::SizeOf(image))));
     if (!program->object().RunsOn(Get().devices[current_device])) return hipErrorNoBinaryForGpu;
+    CheckCode(*program);
     Get().modules.push_back(std::make_unique<ihipModule_t>(ihipModule_t{current_device, std::move(program)}));
   } catch (const simulator::Fault& fault) {
     return Report(fault, hipErrorInvalidImage);

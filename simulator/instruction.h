@@ -34,7 +34,8 @@ struct Operand {
 };
 
 // How a source or result lies in registers, and what its modifiers change.
-enum class Type : uint8_t { kNone, kWord, kFloat, kHalf, kPair, kDouble };
+enum class Type : uint8_t { kNone, kWord, kFloat, kHalf, kPair, kSignedPair, kDouble };
+inline bool IsPair(Type type) { return type >= Type::kPair; }
 
 // 16 bits of a register; arithmetic says whether they are a number.
 struct Half {

@@ -164,7 +164,7 @@ void UnsetOfResult(Wave& wave, const Instruction& instruction, const uint32_t* c
     alignas(64) uint32_t tried[3][2 * kRow], first[2 * kRow] = {}, result[2 * kRow] = {};
     for (int choice = 0; choice < 1 << semantics.source_count; ++choice) {
       for (int i = 0; i < semantics.source_count; ++i) {
-        const bool two = semantics.sources[i] == Type::kPair;
+        const bool two = IsPair(semantics.sources[i]);
         for (int k = 0; k < (two ? 2 * kRow : kRow); ++k) tried[i][k] = (rows[i][k] & ~of_source[i][k]) | (choice >> i & 1 ? of_source[i][k] : 0);
       }
       semantics.lanes(choice == 0 ? first : result, tried[0], tried[1], tried[2], wave.lanes);
@@ -185,7 +185,7 @@ const uint32_t* SourceRows(const Wave& wave, const Instruction& instruction, int
   // Lanes may read others.
   *defined &= IsDpp(instruction) && source == 0 && (~here & wave.all()) != 0 ? 0 : here;
   rows = Selected(wave, instruction, source, type, rows, room);
-  if ((operand.negate || operand.absolute) && type != Type::kWord && type != Type::kPair) {
+  if ((operand.negate || operand.absolute) && type != Type::kWord) {
     if (!IsNumber(type)) throw Fault("a sign modifier on what is no number");
     const uint32_t sign = SignBit(type);
     const int high = type == Type::kDouble ? kRow : 0;
@@ -202,7 +202,7 @@ void SourceUnset(const Wave& wave, const Instruction& instruction, int source, T
   wave.UnsetRows(operand, type, bits);
   Selected(wave, instruction, source, type, bits, bits);
   const uint32_t read = (type == Type::kHalf ? 0xffffu : ~0u) & ~(operand.absolute && IsNumber(type) ? SignBit(type) : 0u);
-  const int last = type == Type::kPair || type == Type::kDouble ? kRow : 0;
+  const int last = IsPair(type) ? kRow : 0;
   for (int lane = 0; lane < wave.lanes; ++lane) bits[last + lane] &= read;
 }
 
@@ -289,7 +289,7 @@ void WriteResult(Wave& wave, const Instruction& instruction, Type type, uint32_t
     for (int i = 0; i < lanes; ++i) unset->bits[i] &= 0xffff;
   }
   const uint64_t active = IsDpp(instruction) ? wave.exec() & WrittenLanes(wave, instruction) : wave.exec();
-  const int words = type == Type::kPair || type == Type::kDouble ? 2 : 1;
+  const int words = IsPair(type) ? 2 : 1;
   for (int i = 0; i < words; ++i) {
     wave.WriteVgpr(destination + i, result + i * kRow, kAllLanes, active);
     if (unset->any) wave.SetUnset(destination + i, unset->bits + i * kRow, active);

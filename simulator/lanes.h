@@ -49,7 +49,7 @@ struct Lane<uint64_t> : PairLane<uint64_t> {
 };
 template <>
 struct Lane<int64_t> : PairLane<int64_t> {
-  static constexpr Type kType = Type::kPair;
+  static constexpr Type kType = Type::kSignedPair;
 };
 template <>
 struct Lane<double> : PairLane<double> {

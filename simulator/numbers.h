@@ -56,8 +56,8 @@ inline uint32_t FloatToBfloat(float f) {
   return IsNan(f) ? x >> 16 | 0x40 : rounded;
 }
 
-// One rounding: the sum is rounded to odd in double, which has bits enough that rounding again is harmless.
-inline float Fma(float a, float b, float c) {
+// a b + c, rounded to odd in double, which has bits enough that to round it again is to round once.
+inline double FmaToOdd(float a, float b, float c) {
   const double product = static_cast<double>(a) * b;
   const double sum = product + c;
   const double moved = sum - product;
@@ -65,7 +65,19 @@ inline float Fma(float a, float b, float c) {
   const auto bits = BitCast<int64_t>(sum);
   const int64_t towards = (error > 0) == (sum > 0) ? 1 : -1;
   const bool inexact = error < 0 || error > 0;
-  return static_cast<float>(BitCast<double>(bits + (inexact && (bits & 1) == 0 ? towards : 0)));
+  return BitCast<double>(bits + (inexact && (bits & 1) == 0 ? towards : 0));
+}
+
+inline float Fma(float a, float b, float c) { return static_cast<float>(FmaToOdd(a, b, c)); }
+
+// Of numbers that were 16 bits, to 16 bits.
+inline uint32_t FmaToHalf(float a, float b, float c) {
+  const double sum = FmaToOdd(a, b, c);
+  const auto rounded = static_cast<float>(sum);
+  // The float next to the sum whose last bit is 1, if none is the sum itself.
+  const int towards = (sum > rounded) == (sum > 0) ? 1 : -1;
+  const bool inexact = rounded < sum || rounded > sum;
+  return FloatToHalf(Float(Bits(rounded) + static_cast<uint32_t>(inexact && (Bits(rounded) & 1) == 0 ? towards : 0)));
 }
 
 // The number, not the NaN, if there is one (IEEE 754-2008 maxNum).

@@ -158,7 +158,7 @@ void DefinePackedInstructions() {
 
   DefineHalves({"v_pk_add_f16"}, [](Half a, Half b) { return ToHalf(ToFloat(a) + ToFloat(b)); });
   DefineHalves({"v_pk_mul_f16"}, [](Half a, Half b) { return ToHalf(ToFloat(a) * ToFloat(b)); });
-  DefineHalves({"v_pk_fma_f16"}, [](Half a, Half b, Half c) { return ToHalf(Fma(ToFloat(a), ToFloat(b), ToFloat(c))); });
+  DefineHalves({"v_pk_fma_f16"}, [](Half a, Half b, Half c) { return Half{static_cast<uint16_t>(FmaToHalf(ToFloat(a), ToFloat(b), ToFloat(c)))}; });
   DefineHalves({"v_pk_max_f16", "v_pk_max_num_f16"}, [](Half a, Half b) { return ToHalf(MaxNum(ToFloat(a), ToFloat(b))); });
   DefineHalves({"v_pk_min_f16", "v_pk_min_num_f16"}, [](Half a, Half b) { return ToHalf(MinNum(ToFloat(a), ToFloat(b))); });
   DefineHalves({"v_pk_add_u16", "v_pk_add_i16"}, [](Half a, Half b) { return Integer(a.bits + b.bits); });

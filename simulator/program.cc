@@ -33,6 +33,21 @@ const Instruction& Program::At(uint64_t address) {
   return address == left_out_ ? nothing_ : *slot;
 }
 
+std::vector<Instruction> Program::Listing() const {
+  std::vector<Instruction> listing;
+  for (uint64_t at = object_.code_begin(); at < object_.code_end();) {
+    Instruction instruction;
+    try {
+      Decode(arch_, &words_[at / 4], at, &instruction);
+    } catch (const Fault&) {
+      break;  // an error only when it is reached
+    }
+    at += static_cast<uint64_t>(instruction.size);
+    listing.push_back(instruction);
+  }
+  return listing;
+}
+
 int Program::reached() const {
   return static_cast<int>(std::count_if(decoded_.begin(), decoded_.end(), [](const auto& slot) { return slot != nullptr; }));
 }

@@ -27,6 +27,9 @@ class Program {
   // Addresses of instructions are offsets in the image.
   const Instruction& At(uint64_t address);
 
+  // All of them in order, up to the first that is not known.
+  std::vector<Instruction> Listing() const;
+
   // For mutation runs: how many instructions were reached so far, and to leave out one of them, by its number, from now
   // on; a negative number leaves out none.
   int reached() const;

@@ -32,7 +32,7 @@ Result<T> NonZero(T value) { return {value, true, value != 0}; }
 template <typename T>
 T Read(const Wave& wave, const Operand& operand) {
   if constexpr (sizeof(T) == 8) {
-    return static_cast<T>(wave.Scalar64(operand));
+    return static_cast<T>(wave.Scalar64(operand, std::is_signed_v<T> ? Type::kSignedPair : Type::kPair));
   } else {
     return static_cast<T>(wave.Scalar(operand));
   }
@@ -207,7 +207,7 @@ void DefineBitwise() {
   DefineBits({"s_bfe_u32"}, [](u32 a, u32 b) { return NonZero(static_cast<u32>(Field(a, b, 32))); }, kShift);
   DefineBits({"s_bfe_i32"}, [](u32 a, u32 b) { return NonZero(static_cast<u32>(SignedField(a, b, 32))); }, kShift);
   DefineBits({"s_bfe_u64"}, [](u64 a, u32 b) { return NonZero(Field(a, b, 64)); }, kShift);
-  DefineBits({"s_bfe_i64"}, [](u64 a, u32 b) { return NonZero(static_cast<u64>(SignedField(a, b, 64))); }, kShift);
+  DefineBits({"s_bfe_i64"}, [](i64 a, u32 b) { return NonZero(SignedField(static_cast<u64>(a), b, 64)); }, kShift);
   DefineBits({"s_pack_ll_b32_b16"}, [](u32 a, u32 b) { return Plain((a & 0xffff) | b << 16); });
   DefineBits({"s_pack_lh_b32_b16"}, [](u32 a, u32 b) { return Plain((a & 0xffff) | (b & 0xffff0000)); });
   DefineBits({"s_pack_hh_b32_b16"}, [](u32 a, u32 b) { return Plain(a >> 16 | (b & 0xffff0000)); });

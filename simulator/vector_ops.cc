@@ -1,4 +1,5 @@
 // Element-wise instructions of the vector ALU.
+#include <algorithm>
 #include <cmath>
 
 #include "simulator/lanes.h"
@@ -161,7 +162,8 @@ void DefineFloats() {
   DefineLanes({"v_maxmin_f32", "v_maxmin_num_f32"}, [](float a, float b, float c) { return MinNum(MaxNum(a, b), c); });
   DefineLanes({"v_minmax_f32", "v_minmax_num_f32"}, [](float a, float b, float c) { return MaxNum(MinNum(a, b), c); });
   DefineLanes({"v_med3_f32", "v_med3_num_f32"}, [](float a, float b, float c) {
-    return MaxNum(MinNum(a, b), MinNum(MaxNum(a, b), c));
+    const float smallest = MinNum(MinNum(a, b), c);
+    return IsNan(a) || IsNan(b) || IsNan(c) ? smallest : MaxNum(MinNum(a, b), MinNum(MaxNum(a, b), c));
   });
   DefineLanes({"v_fma_f32"}, [](float a, float b, float c) { return Fma(a, b, c); });
   DefineAccumulating({"v_fmac_f32"}, [](float a, float b, float c) { return Fma(a, b, c); });
@@ -171,13 +173,13 @@ void DefineFloats() {
   DefineLanes({"v_exp_f32"}, [](float a) { return Flushed(std::exp2(Flushed(a))); });
   DefineLanes({"v_log_f32"}, [](float a) { return std::log2(Flushed(a)); });
   DefineLanes({"v_rcp_f32", "v_rcp_iflag_f32"}, [](float a) { return Flushed(1.0f / Flushed(a)); });
-  DefineLanes({"v_rsq_f32"}, [](float a) { return 1.0f / std::sqrt(a); });
-  DefineLanes({"v_sqrt_f32"}, [](float a) { return std::sqrt(a); });
+  DefineLanes({"v_rsq_f32"}, [](float a) { return 1.0f / std::sqrt(Flushed(a)); });
+  DefineLanes({"v_sqrt_f32"}, [](float a) { return std::sqrt(Flushed(a)); });
   DefineLanes({"v_trunc_f32"}, [](float a) { return std::trunc(a); });
   DefineLanes({"v_floor_f32"}, [](float a) { return std::floor(a); });
   DefineLanes({"v_ceil_f32"}, [](float a) { return std::ceil(a); });
   DefineLanes({"v_rndne_f32"}, [](float a) { return std::nearbyint(a); });
-  DefineLanes({"v_fract_f32"}, [](float a) { return MinNum(a - std::floor(a), 0x1.fffffep-1f); });
+  DefineLanes({"v_fract_f32"}, [](float a) { return std::isfinite(a) ? std::min(a - std::floor(a), 0x1.fffffep-1f) : NAN; });
   DefineLanes({"v_ldexp_f32"}, [](float a, i32 b) { return std::ldexp(a, b < -300 ? -300 : b > 300 ? 300 : b); });
 
   DefineLanes({"v_add_f16"}, [](Half a, Half b) { return ToHalf(ToFloat(a) + ToFloat(b)); });

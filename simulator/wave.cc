@@ -17,10 +17,12 @@ bool IsInlineFloat(int code) { return code >= 240 && code <= 248; }
 uint64_t ConstantAs(const Operand& operand, Type type) {
   if (IsInlineFloat(operand.code)) {
     if (type == Type::kHalf) return kHalves[operand.code - 240];
-    if (type == Type::kDouble) return kDoubles[operand.code - 240];
+    if (IsPair(type)) return kDoubles[operand.code - 240];
     return kFloats[operand.code - 240];
   }
+  // A literal is the upper half of a double, and has a sign for signed integers only; what is inline has always one.
   if (operand.code == 255 && type == Type::kDouble) return uint64_t{operand.value} << 32;
+  if (operand.code == 255 && type == Type::kPair) return operand.value;
   return static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(operand.value)));
 }
 
@@ -106,9 +108,9 @@ uint32_t Wave::Scalar(const Operand& operand) const {
   throw Fault("a scalar operand is a vector register");
 }
 
-uint64_t Wave::Scalar64(const Operand& operand) const {
+uint64_t Wave::Scalar64(const Operand& operand, Type type) const {
   if (operand.kind == Operand::Kind::kSgpr) return Sgpr64(operand.index);
-  if (operand.kind == Operand::Kind::kConstant) return ConstantAs(operand, Type::kPair);
+  if (operand.kind == Operand::Kind::kConstant) return ConstantAs(operand, type);
   return Scalar(operand);
 }
 
@@ -211,14 +213,20 @@ void Wave::WriteVgpr(int index, const uint32_t* row, uint64_t defined, uint64_t 
   SetDefined(index, defined, active);
 }
 
-void Wave::WriteLoaded(int index, const uint32_t* row, uint64_t defined, uint64_t active) {
+void Wave::WriteLoaded(int index, const uint32_t* row, uint64_t defined, uint64_t active, Counter counter) {
+  if (vgpr_pending_[index] != 0) {
+    const Counter other = counter == Counter::kVector ? Counter::kLds : Counter::kVector;
+    for (const Outstanding& load : outstanding_[static_cast<int>(other)]) {
+      if (load.vgprs && index >= load.first && index < load.first + load.count) ThrowPending(index);
+    }
+  }
   uint32_t* const words = vgprs_[index];
   for (int i = 0; i < lanes; ++i) words[i] = active >> i & 1 ? row[i] : words[i];
   SetDefined(index, defined, active);
 }
 
 void Wave::UnsetRows(const Operand& operand, Type type, uint32_t* bits) const {
-  const bool two = type == Type::kPair || type == Type::kDouble;
+  const bool two = IsPair(type);
   const uint64_t scalar = operand.is_vgpr() ? 0 : two ? Scalar64Unset(operand) : ScalarUnset(operand);
   for (int word = 0; word <= (two ? 1 : 0); ++word) {
     for (int i = 0; i < kRow; ++i) {
@@ -228,7 +236,7 @@ void Wave::UnsetRows(const Operand& operand, Type type, uint32_t* bits) const {
 }
 
 const uint32_t* Wave::Rows(const Operand& operand, Type type, uint32_t* room, uint64_t* defined) const {
-  const bool two = type == Type::kPair || type == Type::kDouble;
+  const bool two = IsPair(type);
   if (operand.is_vgpr()) {
     *defined &= vgpr_defined_[operand.index];
     if (two) {

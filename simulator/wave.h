@@ -67,7 +67,7 @@ class Wave {
 
   // --- scalar registers
   uint32_t Scalar(const Operand& operand) const;
-  uint64_t Scalar64(const Operand& operand) const;
+  uint64_t Scalar64(const Operand& operand, Type type = Type::kPair) const;
   uint32_t Sgpr(int index) const;
   uint64_t Sgpr64(int index) const { return Sgpr(index) | uint64_t{Sgpr(index + 1)} << 32; }
   // The bits of a scalar operand that have no value.
@@ -113,8 +113,8 @@ class Wave {
   void SetUnset(int index, const uint32_t* unset, uint64_t active);
   void WriteWord(int index, int lane, uint32_t word, uint32_t unset);
 
-  // As WriteVgpr, by a load: loads return in order, so one may follow another into the same register.
-  void WriteLoaded(int index, const uint32_t* row, uint64_t defined, uint64_t active);
+  // As WriteVgpr, by a load: those that one counter counts return in order, so one may follow another into the same register.
+  void WriteLoaded(int index, const uint32_t* row, uint64_t defined, uint64_t active, Counter counter);
 
   // The words of an operand in all lanes, at `room` if they are not in a register; 64-bit ones take two rows.
   // Clears in *defined the lanes that lack the value of a bit. Modifiers are not looked at.

@@ -84,6 +84,15 @@ TEST_F(Faults, LoadsMayFollowEachOtherIntoOneRegister) {
   EXPECT_THAT(machine.FaultOf({0x7e0a0302}), HasSubstr("v2"));  // v_mov_b32_e32 v5, v2
 }
 
+TEST_F(Faults, LoadsOfTwoKindsMayNot) {
+  SetLanes(0);
+  machine.Run(kGlobalLoad);
+  EXPECT_THAT(machine.FaultOf({0xd86c0000, 0x01000000}), HasSubstr("v1"));  // ds_read_b32 v1, v0
+  machine.Run(kWaitVm0);
+  EXPECT_EQ(machine.FaultOf({0xd86c0000, 0x01000000}), "");
+  EXPECT_THAT(machine.FaultOf(kGlobalLoad), HasSubstr("v1"));
+}
+
 TEST_F(Faults, ScalarLoadsNeedAWaitForAll) {
   machine.Run({0xc0020202, 0x00000000});  // s_load_dword s8, s[4:5], 0x0
   EXPECT_THAT(machine.FaultOf({0xbe890008}), HasSubstr("s8 is read while a load into it is outstanding"));
