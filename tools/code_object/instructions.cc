@@ -9,6 +9,7 @@
 //   error             in place of these: what is not a code object, or not an instruction
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -49,6 +50,14 @@ std::string Json(const Counts& counts) {
   return out + "}";
 }
 
+// fp32 rounded to 10 bits of mantissa: the simulator does not run it, and no kernel may have it. "" for all others.
+std::string Xf32Name(const simulator::Arch& arch, uint32_t word) {
+  constexpr uint32_t kVop3pMai = 0x1a7;
+  if (arch.name != "gfx942" || word >> 23 != kVop3pMai) return "";
+  const uint32_t number = word >> 16 & 0x7f;
+  return number == 62 ? "v_mfma_f32_16x16x8_xf32" : number == 63 ? "v_mfma_f32_32x32x4_xf32" : "";
+}
+
 // gfx90a reaches its scratch through a buffer, too: by an offset alone, the lane's address being the descriptor's.
 bool IsScratch(const simulator::Arch& arch, const Instruction& instruction) {
   if (instruction.format == Format::kScratch) return true;
@@ -78,6 +87,14 @@ std::string Describe(const std::string& path) {
   std::vector<std::pair<uint64_t, Kind>> code;
   std::vector<Loop> loops;
   for (uint64_t at = object.code_begin(); at < object.code_end();) {
+    uint32_t word = 0;
+    memcpy(&word, &object.image()[at], sizeof(word));
+    if (const std::string xf32 = Xf32Name(program.arch(), word); !xf32.empty()) {
+      ++counts[xf32];
+      code.emplace_back(at, Kind::kMatrix);
+      at += 8;
+      continue;
+    }
     const Instruction& instruction = program.At(at);
     const std::string& name = instruction.semantics->name;
     if (name == "s_code_end") break;  // behind the kernel only padding follows
