@@ -51,7 +51,8 @@ def main():
     parser.add_argument("reports", nargs="*", metavar="REPORT", help="report of a code object; the code object lies beside it")
     options = parser.parse_args()
     with open(options.archs) as file:
-        archs = json.load(file)["archs"]
+        table = json.load(file)
+    archs = {**table["archs"], **{f"{family}-generic": row for family, row in table["families"].items()}}
     with open(options.limits) as file:
         limits = json.load(file)
 
