@@ -16,8 +16,8 @@ def _tile(arch, values):
     aligned = values["layout"] == "aligned"
     if arch.startswith("sm_"):
         if aligned:
-            if arch == "sm_100" and d <= 128:
-                # Larger ones spill: what is loaded from tensor memory stays in registers.
+            if arch != "sm_90" and d <= 128:
+                # Larger ones spill.
                 return 64, 32, dict(num_warps = 8)
             if d <= 64:
                 return 128, 64, dict(num_warps = 8, num_stages = 2)
