@@ -16,7 +16,7 @@ ARCHS: arch -> fields
   mach       the machine in the ELF header of its code objects (LLVM's EF_AMDGPU_MACH);
              0: not of AMD
   code_of    (optional) an arch whose code objects are its own but for the label, to the
-             byte: it is served by that arch's packs (//tests/code_objects:labels_test)
+             byte: it is served by that arch's packs (//tests/dispatch:relabel_test)
   gpus       its products, `<arch>_mod<n>` by their place in the list:
     name             what people call it
     multiprocessors  (optional) a device with so many is this one
@@ -152,6 +152,15 @@ ARCHS = {
         "mach": 0x4E,
         "gpus": [{"name": "RX 9070, RX 9070 XT"}],
     },
+    "sm_80": {
+        "vendor": "nvidia",
+        "family": "sm_80",
+        "wave_size": 32,
+        "level": "compile_only",
+        "lds": 166912,
+        "mach": 0,
+        "gpus": [{"name": "A100"}],
+    },
     "sm_90": {
         "vendor": "nvidia",
         "family": "sm_90",
@@ -160,6 +169,15 @@ ARCHS = {
         "lds": 232448,
         "mach": 0,
         "gpus": [{"name": "H100, H200"}],
+    },
+    "sm_100": {
+        "vendor": "nvidia",
+        "family": "sm_100",
+        "wave_size": 32,
+        "level": "compile_only",
+        "lds": 232448,
+        "mach": 0,
+        "gpus": [{"name": "B200"}],
     },
 }
 

@@ -13,4 +13,5 @@ VECTOR_ADD = kernel_declaration(
         constexpr("BLOCK"),
     ],
     configs = _configs,
+    profiles = {"smoke": [{"dtype": "fp16"}]},
 )

@@ -16,6 +16,9 @@ def _tile(arch, values):
     aligned = values["layout"] == "aligned"
     if arch.startswith("sm_"):
         if aligned:
+            if arch != "sm_90" and d <= 128:
+                # Larger ones spill.
+                return 64, 32, dict(num_warps = 8)
             if d <= 64:
                 return 128, 64, dict(num_warps = 8, num_stages = 2)
             if d <= 128:
@@ -56,7 +59,7 @@ def bwd_dq_configs(arch, values):
 
 def bwd_fused_configs(arch, values):
     """One block size for both halves: own rows for the keys, whose half has two accumulators."""
-    if arch.startswith("sm_") and values["layout"] == "aligned" and int(values["head_dim"]) <= 128:
+    if arch == "sm_90" and values["layout"] == "aligned" and int(values["head_dim"]) <= 128:
         # Fewer than 64 own rows in either half would leave wgmma.
         return [_config(64, 64, dict(num_stages = 2 if int(values["head_dim"]) <= 64 else 1))]
     own, seen, options = _tile(arch, values)

@@ -19,6 +19,13 @@ def _few_images_impl(ctx):
             link = ctx.actions.declare_file("%s/%d.json" % (ctx.label.name, number))
             ctx.actions.symlink(output = link, target_file = report)
             files.append(link)
+    elif ctx.attr.in_own_folder:
+        links = []
+        for file in files:
+            link = ctx.actions.declare_file("%s/%s" % (ctx.label.name, file.short_path.split("aotriton.images/")[1]))
+            ctx.actions.symlink(output = link, target_file = file)
+            links.append(link)
+        files = links
     return [DefaultInfo(files = depset(files), runfiles = ctx.runfiles(files))]
 
 few_images = rule(
@@ -26,6 +33,7 @@ few_images = rule(
     attrs = {
         "archs": attr.string_list(mandatory = True, doc = "Names of the arch table."),
         "images": attr.label(cfg = _chosen, mandatory = True, doc = "A triton_images target."),
+        "in_own_folder": attr.bool(doc = "Put the images into `<name>/`, so that several of these can be compared."),
         "only": attr.string_list(mandatory = True, doc = "As --//kernels:only."),
         "own_code": attr.bool(doc = "As --//platforms:own_code."),
         "reports": attr.bool(doc = "Give the compile reports, not the images."),

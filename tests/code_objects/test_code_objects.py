@@ -1,6 +1,7 @@
 """What is compiled for each arch: the right machine, the declared arguments, within its limits."""
 
 import glob
+import hashlib
 import json
 import os
 import struct
@@ -110,3 +111,26 @@ def test_a_code_object_fits_its_arch(arch):
         assert report["threads"] == report["config"]["num_warps"] * ARCHS[arch]["wave_size"]
         assert report["shared"] <= ARCHS[arch]["lds"]
         assert report["spills"] <= MOST_SPILLS[arch], (report["kernel"], report["config"])
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_the_manifest_says_what_the_packs_hold(arch):
+    folder = os.path.join(REPO, f"aotriton.images/{ARCHS[arch]['vendor']}-{arch}")
+    with open(f"{folder}/manifest.json") as file:
+        manifest = json.load(file)
+    assert manifest["arch"] == arch and manifest["vendor"] == ARCHS[arch]["vendor"]
+    assert manifest["settings"]["profile"] == "core" and "bwd_dq.bf16.d64.causal" in manifest["settings"]["only"]
+    assert sorted(manifest["packs"]) == sorted(f"flash/{kernel}.pack" for kernel in KERNELS)
+    for path, facts in manifest["packs"].items():
+        with open(f"{folder}/{path}", "rb") as file:
+            content = file.read()
+        pack = pack_of(arch, facts["kernel"])
+        assert (facts["bytes"], facts["sha256"]) == (len(content), hashlib.sha256(content).hexdigest())
+        assert (facts["family"], manifest["triton"], manifest["version"]) == (pack.meta["family"], pack.meta["triton"], pack.meta["version"])
+        assert len(facts["functionals"]) == len(pack.functionals)
+        # Their names are their values: labels of 0, and of "aligned", are left out.
+        for functional in pack.functionals:
+            values = dict(zip([name for name, _ in pack.axes], functional.values))
+            words = [values.pop("dtype"), *([f"d{values.pop('head_dim')}"] if "head_dim" in values else [])]
+            words += [name for name, value in values.items() if value == "1"] + (["any"] if values.get("layout") == "any" else [])
+            assert ".".join([facts["kernel"], *words]) in facts["functionals"]

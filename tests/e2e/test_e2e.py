@@ -1,7 +1,9 @@
 """What other people do with this checkout: their workspaces, an installation, a slip of the pen."""
 
 import glob
+import json
 import os
+import re
 import subprocess
 
 import pytest
@@ -43,6 +45,7 @@ def test_install_lays_out_headers_library_and_images(prefix):
         "include/aotriton/aotriton.h", "include/aotriton/config.h", "include/aotriton/flash.h", "include/aotriton/util.h",
         "lib/libaotriton_v2.so",
         "lib/aotriton.images/amd-gfx942/flash/attn_fwd.pack", "lib/aotriton.images/amd-gfx1100/flash/attn_fwd.pack",
+        "lib/aotriton.images/amd-gfx942/manifest.json", "lib/aotriton.images/amd-gfx1100/manifest.json",
         "lib/cmake/aotriton/aotriton-config.cmake", "lib/cmake/aotriton/aotriton-config-version.cmake",
     } <= there
     assert os.readlink(f"{prefix}/lib/libaotriton_v2.so").startswith("libaotriton_v2.so.0.")
@@ -94,6 +97,30 @@ def test_a_claim_compiles_no_kernel_anew():
 
     plain = keys()
     assert len(plain) > 100 and keys(*CLAIM) == plain
+
+
+def test_several_archs_share_one_compiled_library():
+    def counts(archs):
+        result = bazelw(SMOKE, "aquery", "deps(@aotriton//:aotriton)", f"--@aotriton//:archs={archs}", "--output=summary", "--noshow_progress")
+        assert result.returncode == 0, result.stdout
+        return {mnemonic: int(count) for mnemonic, count in re.findall(r"^  (\w+): (\d+)$", result.stdout, re.M)}
+
+    one, three = counts("gfx942"), counts("gfx942,gfx950,gfx1201")
+    assert one["CppCompile"] > 10 and one["TritonCompile"] > 800
+    assert three == {**one, **{name: 3 * one[name] for name in ("TritonCompile", "TritonPack", "TritonManifest")},
+                     "FileWrite": three["FileWrite"], "Symlink": three["Symlink"]}
+
+
+def test_another_kernel_has_profiles_too():
+    workspace = os.path.join(REPO, "e2e/own_kernel")
+    try:
+        for profile, expected in {"smoke": ["vector_add.fp16"], "core": ["vector_add.fp16", "vector_add.fp32"]}.items():
+            result = bazelw(workspace, "build", "//:images", f"--@aotriton//:profile={profile}", "--noshow_progress")
+            assert result.returncode == 0, result.stdout
+            with open(os.path.join(workspace, "bazel-bin/aotriton.images/amd-gfx942/manifest.json")) as file:
+                assert json.load(file)["packs"]["examples/vector_add.pack"]["functionals"] == expected
+    finally:
+        bazelw(workspace, "shutdown")
 
 
 def test_an_unknown_release_is_an_error_that_lists_the_known_ones():

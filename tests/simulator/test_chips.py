@@ -1,8 +1,11 @@
-"""Chips that have no code objects of their own run those of their family, or of a chip of the same code."""
+"""Every RDNA chip takes the images that are for it, or for a chip of the same code, or for its family, and computes with them.
+
+The chips are those of AOTRITON_SIM_DEVICES, device after device.
+"""
 
 import ctypes
+import json
 import os
-import pathlib
 import struct
 import subprocess
 import sys
@@ -10,41 +13,73 @@ import sys
 import pytest
 
 from tests.kernels import reference
+from tests.simulator import simulated_gpu
 from tests.simulator.problem import ARCHS, Problem
-from tests.simulator.simulated_gpu import HIP
 from tools.pack.format import read_pack
 
 NO_DEVICE, INVALID_IMAGE, NO_BINARY_FOR_GPU = 100, 200, 209
 E_FLAGS = 48  # where ELF's header has them: the low byte names the machine, the high one the version of a family
 
+with open("platforms/archs.json") as file:
+    TABLE = json.load(file)["archs"]
 
-@pytest.mark.parametrize("device", range(len(ARCHS)), ids=ARCHS)
-@pytest.mark.parametrize("dtype,head_dim,options", [("fp16", 64, {}), ("bf16", 64, {"bias": True, "dropout_p": 0.25})],
-                         ids=["fp16", "bf16-bias-dropout"])
-def test_forward(device, dtype, head_dim, options):
-    assert HIP.hipSetDevice(device) == 0
+
+def images_of(chip):
+    """Whose images serve it, of those that are here."""
+    row = TABLE[chip]
+    choices = [chip, row.get("code_of", chip), row["family"] + "-generic"]
+    return next(name for name in choices if os.path.isdir(f"aotriton.images/amd-{name}"))
+
+
+@pytest.fixture(params=range(len(ARCHS)), ids=ARCHS)
+def chip(request):
+    assert simulated_gpu.HIP.hipSetDevice(request.param) == 0
+    return ARCHS[request.param]
+
+
+def test_the_chips_are_served_in_three_ways():
+    assert {name: images_of(name) for name in ARCHS} == {
+        "gfx1100": "gfx1100", "gfx1101": "gfx11-generic", "gfx1102": "gfx11-generic", "gfx1103": "gfx11-generic",
+        "gfx1150": "gfx11-generic", "gfx1151": "gfx11-generic", "gfx1152": "gfx11-generic", "gfx1153": "gfx11-generic",
+        "gfx1200": "gfx1201", "gfx1201": "gfx1201"}
+
+
+@pytest.mark.parametrize("dtype,head_dim,options", [
+    ("fp16", 64, {}),
+    ("bf16", 72, {"causal": True, "bias": True, "dropout_p": 0.25}),
+], ids=["aligned", "any"])
+def test_forward(chip, capfd, dtype, head_dim, options):
     problem = Problem(dtype, head_dim, **options)
     out, logsumexp = problem.forward()
-    inputs = problem.q, problem.k, problem.v, problem.sm_scale, problem.window
-    want, want_lse = reference.attention(*inputs, **problem.inputs)
-    floor, floor_lse = reference.floors(*inputs, **problem.inputs)
-    assert reference.error(out, want) <= 2 * floor
-    assert reference.error(logsumexp, want_lse) <= 2 * floor_lse
+    # AOTRITON_DEBUG_LEVEL makes the library tell what it loads.
+    assert f"aotriton.images/amd-{images_of(chip)}/flash/attn_fwd.pack on device {ARCHS.index(chip)}" in capfd.readouterr().err
+    args = problem.q, problem.k, problem.v, problem.sm_scale, problem.window
+    floor, floor_lse = reference.floors(*args, **problem.inputs)
+    want, want_lse = reference.attention(*args, **problem.inputs)
+    assert reference.error(out, want) <= 2 * floor and reference.error(logsumexp, want_lse) <= 2 * floor_lse
+
+
+def test_backward(chip):
+    problem = Problem("bf16", 64, causal=True)
+    args = problem.q, problem.k, problem.v, problem.do, problem.sm_scale, problem.window
+    want, floors = reference.gradients(*args, **problem.inputs), reference.gradient_floors(*args, **problem.inputs)
+    for name, x, y, floor in zip(("dq", "dk", "dv"), problem.backward("split"), want, floors):
+        assert reference.error(x, y) <= 3 * floor, name
 
 
 def load(code):
     module = ctypes.c_void_p()
-    status = HIP.hipModuleLoadData(ctypes.byref(module), bytes(code))
+    status = simulated_gpu.HIP.hipModuleLoadData(ctypes.byref(module), bytes(code))
     if status == 0:
-        HIP.hipModuleUnload(module)
+        simulated_gpu.HIP.hipModuleUnload(module)
     return status
 
 
 def test_a_family_serves_its_chips_only(capfd):
-    pack = read_pack(str(pathlib.Path.cwd() / "aotriton.images/amd-gfx11-generic/flash/attn_fwd.pack"))
+    pack = read_pack("aotriton.images/amd-gfx11-generic/flash/attn_fwd.pack")
     code = bytearray(pack.functionals[0].variants[0].code)
     for device, arch in enumerate(ARCHS):
-        assert HIP.hipSetDevice(device) == 0
+        assert simulated_gpu.HIP.hipSetDevice(device) == 0
         assert load(code) == (0 if arch.startswith("gfx11") else NO_BINARY_FOR_GPU)
     (flags,) = struct.unpack_from("<I", code, E_FLAGS)
     assert flags & 0xFF == 0x54 and flags >> 24 == 1
