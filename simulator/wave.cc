@@ -21,6 +21,7 @@ uint64_t ConstantAs(const Operand& operand, Type type) {
     return kFloats[operand.code - 240];
   }
   if (operand.code == 255 && type == Type::kDouble) return uint64_t{operand.value} << 32;
+  if (operand.code == 255 && type == Type::kPair) return operand.value;
   return static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(operand.value)));
 }
 

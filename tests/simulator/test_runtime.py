@@ -11,8 +11,7 @@ import torch
 
 import aotriton
 from tests.simulator import simulated_gpu
-from tests.simulator.problem import ARCHS, Problem
-from tests.simulator.simulated_gpu import HIP, DeviceTensor, on_device
+from tests.simulator.simulated_gpu import ARCHS, HIP, DeviceTensor, on_device
 from tools.pack import format as pack_format
 
 IMAGES = pathlib.Path.cwd() / "aotriton.images"
@@ -69,21 +68,20 @@ def test_a_device_takes_code_of_its_arch_only():
     assert HIP.hipSetDevice(len(ARCHS)) != 0
 
 
-@pytest.mark.parametrize("device", range(len(ARCHS)), ids=ARCHS)
-def test_a_launch_that_faults_says_so(device):
-    assert HIP.hipSetDevice(device) == 0
-    problem = Problem("fp16", 64)
-    out = DeviceTensor(problem.q.shape, problem.q.dtype)
-    q, k = on_device(problem.q), on_device(problem.k)
-    undefined = DeviceTensor(problem.v.shape, problem.v.dtype)
+@pytest.mark.parametrize("arch", ARCHS)
+def test_a_launch_that_faults_says_so(arch):
+    simulated_gpu.use(arch)
+    shape = 1, 2, 90, 64
+    q, k, v = (torch.randn(shape, dtype=torch.float16) for _ in range(3))
+    on_gpu, out = [on_device(q), on_device(k)], DeviceTensor(shape, torch.float16)
     with pytest.raises(aotriton.AotritonError, match="hipErrorLaunchFailure"):
-        aotriton.attn_fwd(q, k, undefined, out=out, logsumexp=False)
+        aotriton.attn_fwd(*on_gpu, DeviceTensor(shape, torch.float16), out=out, logsumexp=False)
     assert "undefined value as what a store writes" in simulated_gpu.fault()
     # Half as long as it says.
-    short = on_device(problem.v[:, :, :45].contiguous())
-    short.shape, short.contiguous = problem.v.shape, torch.empty(problem.v.shape, device="meta")
+    short = on_device(v[:, :, :45].contiguous())
+    short.shape, short.contiguous = shape, v
     with pytest.raises(aotriton.AotritonError, match="hipErrorLaunchFailure"):
-        aotriton.attn_fwd(q, k, short, out=out, logsumexp=False)
-    assert f"of an allocation of {45 * 64 * 2} bytes" in simulated_gpu.fault()
+        aotriton.attn_fwd(*on_gpu, short, out=out, logsumexp=False)
+    assert f"of an allocation of {2 * 45 * 64 * 2} bytes" in simulated_gpu.fault()
     # The next one runs.
-    aotriton.attn_fwd(q, k, on_device(problem.v), out=out, logsumexp=False)
+    aotriton.attn_fwd(*on_gpu, on_device(v), out=out, logsumexp=False)
