@@ -7,9 +7,11 @@
 #undef hipGetDeviceProperties
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <sstream>
@@ -44,9 +46,9 @@ struct State {
   std::vector<std::unique_ptr<ihipStream_t>> streams;
   std::vector<std::unique_ptr<ihipModule_t>> modules;
   std::vector<std::unique_ptr<ihipModuleSymbol_t>> functions;
-  simulator::Program* last_program = nullptr;
+  std::map<std::string, simulator::Program*> last_programs;  // by the kernel's name
   std::string last_fault;
-  uint64_t wave_instructions = 0;
+  std::string launches;
 
   State() {
     const char* names = getenv("AOTRITON_SIM_DEVICES");
@@ -120,19 +122,48 @@ std::vector<uint8_t> PackArguments(const simulator::Kernel& kernel, void** param
 
 extern "C" {
 
-// For tests: what the last kernel that failed did wrong, and how many instructions all waves have run.
+// For tests: what the last kernel that failed did wrong.
 const char* aotriton_simulator_last_fault() { return Get().last_fault.c_str(); }
-uint64_t aotriton_simulator_wave_instructions() { return Get().wave_instructions; }
 
-// For mutation runs: leaves one instruction of the kernel that was launched last out of its next launches (a negative
-// number: none) and gives how many of its instructions were reached so far.
-int aotriton_simulator_leave_out(int number) {
+// For tests: a line for each launch since it was asked last: kernel, instructions that all its waves ran, seconds.
+const char* aotriton_simulator_launches() {
+  static auto* const given = new std::string;
   State& state = Get();
   const std::lock_guard<std::mutex> lock(state.mutex);
-  if (state.last_program == nullptr) return 0;
-  state.last_program->LeaveOut(number);
+  *given = std::move(state.launches);
+  state.launches.clear();
+  return given->c_str();
+}
+
+// For mutation runs, of the kernel of this name that was launched last: how many of its instructions were reached, ...
+int aotriton_simulator_reached(const char* kernel) {
+  State& state = Get();
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  const auto found = state.last_programs.find(kernel);
+  return found == state.last_programs.end() ? 0 : found->second->reached();
+}
+
+// ... to change one of them (a number of Mutation) in its next launches; gives the instruction as it was, nullptr where there
+// is nothing to change.
+const char* aotriton_simulator_mutate(const char* kernel, int number, int mutation) {
+  static auto* const text = new std::string;
+  State& state = Get();
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  const auto found = state.last_programs.find(kernel);
+  if (found == state.last_programs.end()) return nullptr;
   state.options.endless = 1'000'000;
-  return state.last_program->reached();
+  const simulator::Instruction* changed = found->second->Mutate(number, static_cast<simulator::Mutation>(mutation));
+  if (changed == nullptr) return nullptr;
+  *text = Print(*changed);
+  return text->c_str();
+}
+
+// ... and to put it back.
+void aotriton_simulator_restore(const char* kernel) {
+  State& state = Get();
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  const auto found = state.last_programs.find(kernel);
+  if (found != state.last_programs.end()) found->second->Restore();
 }
 
 hipError_t hipGetDeviceCount(int* count) {
@@ -192,6 +223,19 @@ hipError_t hipFree(void* pointer) {
   return pointer == nullptr || Get().memory.Free(reinterpret_cast<uintptr_t>(pointer)) ? hipSuccess : hipErrorInvalidValue;
 }
 
+// Host memory that kernels may address; it may overlap nothing that is registered or allocated.
+hipError_t hipHostRegister(void* pointer, size_t size, unsigned) {
+  const std::lock_guard<std::mutex> lock(Get().mutex);
+  if (pointer == nullptr || size == 0) return hipErrorInvalidValue;
+  Get().memory.Register(pointer, size);
+  return hipSuccess;
+}
+
+hipError_t hipHostUnregister(void* pointer) {
+  const std::lock_guard<std::mutex> lock(Get().mutex);
+  return Get().memory.Free(reinterpret_cast<uintptr_t>(pointer)) ? hipSuccess : hipErrorInvalidValue;
+}
+
 hipError_t hipMemcpy(void* to, const void* from, size_t size, hipMemcpyKind) {
   const std::lock_guard<std::mutex> lock(Get().mutex);
   memmove(to, from, size);
@@ -231,7 +275,8 @@ hipError_t hipModuleUnload(hipModule_t module) {
   auto& modules = Get().modules;
   const auto found = std::find_if(modules.begin(), modules.end(), [&](const auto& owned) { return owned.get() == module; });
   if (found == modules.end()) return hipErrorInvalidHandle;
-  if (Get().last_program == module->program.get()) Get().last_program = nullptr;
+  auto& last = Get().last_programs;
+  for (auto at = last.begin(); at != last.end();) at = at->second == module->program.get() ? last.erase(at) : std::next(at);
   modules.erase(found);
   return hipSuccess;
 }
@@ -263,13 +308,17 @@ hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned grid_x, unsign
   const ihipModule_t& module = *function->module;
   if (module.device != current_device || (stream != nullptr && stream->device != current_device)) return hipErrorInvalidHandle;
   if (extra != nullptr || shared > LdsSize(module.program->arch().name)) return hipErrorInvalidValue;
-  state.last_program = module.program.get();
+  state.last_programs[function->kernel->name] = module.program.get();
   state.last_fault.clear();
   try {
     const std::vector<uint8_t> kernargs = PackArguments(*function->kernel, parameters);
-    state.wave_instructions += simulator::Launch(*module.program, *function->kernel, state.memory, {grid_x, grid_y, grid_z},
-                                                 {block_x, block_y, block_z}, shared, kernargs, state.options)
-                                   .wave_instructions;
+    const auto begin = std::chrono::steady_clock::now();
+    const simulator::LaunchCounts counts = simulator::Launch(*module.program, *function->kernel, state.memory, {grid_x, grid_y, grid_z},
+                                                             {block_x, block_y, block_z}, shared, kernargs, state.options);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    std::ostringstream line;
+    line << function->kernel->name << " " << counts.wave_instructions << " " << seconds.count() << "\n";
+    state.launches += line.str();
   } catch (const simulator::Fault& fault) {
     return Report(fault, hipErrorLaunchFailure);
   }

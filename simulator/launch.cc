@@ -118,7 +118,7 @@ class Group {
         const Instruction& instruction = program_.At(at);
         wave->pc = at + static_cast<uint64_t>(instruction.size);
         ++wave->executed;
-        if (options.trace) options.trace(instruction);
+        if (options.trace) options.trace(number_, *wave, instruction);
         if (instruction.dual != nullptr) {
           ExecuteDual(*wave, instruction);
         } else {

@@ -23,7 +23,8 @@ struct Dim3 {
 struct LaunchOptions {
   uint64_t seed = 0;  // of the order of waves; 0: by number
   uint64_t endless = 2'000'000'000;  // a wave that runs so many instructions hangs
-  std::function<void(const Instruction&)> trace;
+  // Told of each instruction before it is executed.
+  std::function<void(Dim3 workgroup, Wave&, const Instruction&)> trace;
 };
 
 struct LaunchCounts {

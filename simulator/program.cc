@@ -6,6 +6,59 @@
 #include "simulator/fault.h"
 
 namespace simulator {
+namespace {
+
+bool IsRegister(const Operand& operand) {
+  // What follows the last of them is none.
+  return (operand.kind == Operand::Kind::kVgpr && operand.index % kFirstAccVgpr + 1 < kFirstAccVgpr) ||
+         (operand.kind == Operand::Kind::kSgpr && operand.index + 1 < kVccLo);
+}
+
+bool IsSame(const Operand& a, const Operand& b) { return a.kind == b.kind && a.index == b.index && a.value == b.value; }
+
+// The changes of a mutation; false if the instruction has nothing that changes.
+bool Change(Mutation mutation, Instruction* instruction) {
+  constexpr auto kNone = Operand::Kind::kNone, kConstant = Operand::Kind::kConstant;
+  auto& source = instruction->source;
+  switch (mutation) {
+    case Mutation::kLeftOut: {
+      Instruction nothing;
+      nothing.address = instruction->address;
+      nothing.size = instruction->size;
+      nothing.semantics = FindSemantics("s_nop");
+      *instruction = nothing;
+      return true;
+    }
+    case Mutation::kSourcesSwapped:
+      if (source[0].kind == kNone || source[1].kind == kNone || IsSame(source[0], source[1])) return false;
+      std::swap(source[0], source[1]);
+      return true;
+    case Mutation::kImmediate:
+      for (Operand& one : source) {
+        if (one.kind != kConstant) continue;
+        // Of the inline floating point numbers the next one, else the value.
+        if (one.code >= 240 && one.code < 248) {
+          ++one.code;
+        } else {
+          ++one.value;
+        }
+        return true;
+      }
+      if (instruction->offset == 0) return false;
+      ++instruction->offset;
+      return true;
+    case Mutation::kRegister:
+      for (Operand& one : source) {
+        if (!IsRegister(one)) continue;
+        ++one.index;
+        return true;
+      }
+      return false;
+  }
+  return false;
+}
+
+}  // namespace
 
 Program::Program(CodeObject object) : object_(std::move(object)), arch_(FindArch(object_.arch())) {
   // Round to nearest, keep subnormals; in every width.
@@ -30,7 +83,7 @@ const Instruction& Program::At(uint64_t address) {
     Decode(arch_, &words_[address / 4], address, instruction.get());
     slot = std::move(instruction);
   }
-  return address == left_out_ ? nothing_ : *slot;
+  return address == mutated_ ? mutant_ : *slot;
 }
 
 std::vector<Instruction> Program::Listing() const {
@@ -52,15 +105,14 @@ int Program::reached() const {
   return static_cast<int>(std::count_if(decoded_.begin(), decoded_.end(), [](const auto& slot) { return slot != nullptr; }));
 }
 
-void Program::LeaveOut(int number) {
-  left_out_ = ~uint64_t{0};
-  for (const auto& slot : decoded_) {
-    if (slot == nullptr || number-- != 0) continue;
-    left_out_ = slot->address;
-    nothing_.address = slot->address;
-    nothing_.size = slot->size;
-    nothing_.semantics = FindSemantics("s_nop");
-  }
+const Instruction* Program::Mutate(int number, Mutation mutation) {
+  const auto is_wanted = [&](const auto& slot) { return slot != nullptr && number-- == 0; };
+  const auto found = std::find_if(decoded_.begin(), decoded_.end(), is_wanted);
+  if (found == decoded_.end()) return nullptr;
+  mutant_ = **found;
+  if (!Change(mutation, &mutant_)) return nullptr;
+  mutated_ = mutant_.address;
+  return found->get();
 }
 
 void Decode(const Arch& arch, const uint32_t* words, uint64_t address, Instruction* instruction) {

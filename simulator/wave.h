@@ -103,6 +103,7 @@ class Wave {
   }
   // Without a check, for what writes a part of a register.
   uint32_t* VgprWords(int index) { return vgprs_[index]; }
+  const uint32_t* SgprWords() const { return sgprs_; }
   // The lanes whose word has a value in all its bits; the bits of one that have none.
   uint64_t VgprDefined(int index) const { return vgpr_defined_[index]; }
   uint32_t VgprUnset(int index, int lane) const { return vgpr_defined_[index] >> lane & 1 ? 0 : vgpr_unset_[index][lane]; }

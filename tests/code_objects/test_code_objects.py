@@ -85,7 +85,7 @@ def test_a_code_object_is_labelled_with_its_machine(arch):
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_a_functional_takes_what_it_uses(arch):
-    assert len(pack_of(arch).functionals) == 5
+    assert len(pack_of(arch).functionals) == 6
     for pack in packs_of(arch):
         names = [name for name, _ in pack.axes]
         for functional in pack.functionals:

@@ -11,6 +11,8 @@ error over its floor goes to the ledger.
 import contextlib
 import functools
 import math
+import operator
+import os
 
 import aotriton
 import torch
@@ -23,7 +25,15 @@ FORWARD_FACTOR, BACKWARD_FACTOR = 2.0, 3.0
 # Upstream's: seed, offset 1, offset 2.
 SEED, OFFSET1, OFFSET2 = 0x1BF52, 0x1D4000, 0xB42
 
+# Of a simulated GPU: multiplications of Q K^T and P V, those of fp32 four times.
+MOST_WORK = float(os.environ.get("AOTRITON_TEST_MOST_WORK", "inf"))
+
 EPS_FP32 = torch.finfo(torch.float32).eps
+
+
+class TooLarge(Exception):
+    """The problem is more work than AOTRITON_TEST_MOST_WORK."""
+
 
 class Case:
     """See the module.
@@ -51,6 +61,10 @@ class Case:
         bq = bk = b
         if varlen:
             bq, sq, bk, sk = varlen[0].batch, varlen[0].rows, varlen[1].batch, varlen[1].rows
+        pairs = sum(map(operator.mul, varlen[0].lengths, varlen[1].lengths)) if varlen else b * sq * sk
+        work = hq * pairs * (d + dv) * (4 if dtype == torch.float32 else 1)
+        if work > MOST_WORK:
+            raise TooLarge(f"{work / 1e6:.0f} million multiplications; at most {MOST_WORK / 1e6:.0f}")
         self.shapes = {
             "q": (bq, hq, sq, d), "k": (bk, hk, sk, d), "v": (bk, hk, sk, dv), "bias": (b, hq, sq, sk),
             "out": (bq, hq, sq, dv), "do": (bq, hq, sq, dv), "dq": (bq, hq, sq, d), "dk": (bk, hk, sk, d),

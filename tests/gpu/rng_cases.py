@@ -5,7 +5,7 @@ import itertools
 import aotriton
 import torch
 
-from tests.gpu.placing import Placed
+from tests.gpu.placing import DEVICE, Placed
 from tests.kernels import philox
 
 
@@ -28,7 +28,7 @@ def numbers_are_the_hosts():
 
 def numbers_above_p_are_kept():
     """As PyTorch 2.6's tests make a mask of them."""
-    r = torch.empty(2, 3, 143, 337, device="cuda")
+    r = torch.empty(2, 3, 143, 337, device=DEVICE)
     aotriton.debug_fill_dropout_rng(r, philox_seed=114514, philox_offset=1919810)
     for p in (0.25, 0.5, 0.75, 1.0):
         keep = philox.keep_mask(p, 114514, 1919810, *r.shape)

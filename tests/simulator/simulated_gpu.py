@@ -6,6 +6,8 @@ import pathlib
 
 import torch
 
+ARCHS = os.environ["AOTRITON_SIM_DEVICES"].split(",")  # device by device
+
 
 def _load():
     """The simulator as the process's libamdhip64, before the library looks for one."""
@@ -15,9 +17,11 @@ def _load():
     os.environ.setdefault("AOTRITON_IMAGES_DIR", str(root / "aotriton.images"))
     hip = ctypes.CDLL(runtime, mode=ctypes.RTLD_GLOBAL)
     hip.aotriton_simulator_last_fault.restype = ctypes.c_char_p
-    hip.aotriton_simulator_wave_instructions.restype = ctypes.c_uint64
+    hip.aotriton_simulator_launches.restype = ctypes.c_char_p
+    hip.aotriton_simulator_mutate.restype = ctypes.c_char_p
     hip.hipMemcpy.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-    hip.hipFree.argtypes = [ctypes.c_void_p]
+    hip.hipFree.argtypes = hip.hipHostUnregister.argtypes = [ctypes.c_void_p]
+    hip.hipHostRegister.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint]
     hip.hipMalloc.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     return hip
 
@@ -25,17 +29,38 @@ def _load():
 HIP = _load()
 
 
+def use(arch):
+    """Makes the device of that arch the current one."""
+    assert HIP.hipSetDevice(ARCHS.index(arch)) == 0
+
+
 def fault():
     return HIP.aotriton_simulator_last_fault().decode()
 
 
-def leave_out(number):
-    """Of the kernel launched last, from now on; negative: nothing. How many of its instructions were reached."""
-    return HIP.aotriton_simulator_leave_out(number)
+def reached(kernel):
+    """How many instructions of the kernel of that name that was launched last were reached."""
+    return HIP.aotriton_simulator_reached(kernel.encode())
 
 
-def wave_instructions():
-    return HIP.aotriton_simulator_wave_instructions()
+# What of an instruction is changed: simulator/program.h, Mutation.
+MUTATIONS = ("left out", "sources swapped", "immediate", "register")
+
+
+def mutate(kernel, number, mutation):
+    """Changes one instruction of the kernel in its next launches: the instruction before, or None where nothing can change."""
+    text = HIP.aotriton_simulator_mutate(kernel.encode(), number, MUTATIONS.index(mutation))
+    return text and text.decode()
+
+
+def restore(kernel):
+    HIP.aotriton_simulator_restore(kernel.encode())
+
+
+def launches():
+    """(kernel, wave instructions, seconds) of each launch since it was asked last."""
+    lines = HIP.aotriton_simulator_launches().decode().splitlines()
+    return [(kernel, int(count), float(seconds)) for kernel, count, seconds in map(str.split, lines)]
 
 
 class DeviceTensor:

@@ -1,9 +1,10 @@
-"""Real kernels with one instruction left out: what the simulator and the contract find of them.
+"""Real kernels with one instruction changed: what the simulator and the contract find of them.
 
 A mutant whose results have the same bits on this input changed nothing that can be seen. Of the others, those that stop
 and those whose results are outside the contract are found.
 """
 
+import collections
 import os
 import random
 
@@ -11,43 +12,92 @@ import aotriton
 import pytest
 import torch
 
-from tests.kernels import reference
-from tests.simulator import simulated_gpu
-from tests.simulator.problem import ARCHS, Problem
+from tests.simulator import host_memory, simulated_gpu
+from tests.simulator.functionals import Problem
+from tests.simulator.simulated_gpu import ARCHS, MUTATIONS
 
-# AOTRITON_SIM_MUTANTS=1000 for a closer look.
-MUTANTS = int(os.environ.get("AOTRITON_SIM_MUTANTS", "60"))
+MUTANTS = int(os.environ["AOTRITON_SIM_MUTANTS"])
 TARGET = 0.85
+# Kernel: the functional, whose problem is run, and the op that launches it.
+KERNELS = {
+    "attn_fwd": ("bf16.d64.bias.dropout", "forward"),
+    "bwd_dkdv": ("bf16.d64.causal", "split"),
+    "bwd_dq": ("bf16.d64.causal", "split"),
+    "bwd_fused": ("bf16.d64.causal", "fused"),
+}
 
 
-@pytest.mark.parametrize("device", range(len(ARCHS)), ids=ARCHS)
-def test_mutants_are_found(device, capfd):
-    assert simulated_gpu.HIP.hipSetDevice(device) == 0
-    problem = Problem("bf16", 64, bias=True, dropout_p=0.25, seqlen=(33, 47), heads=(1, 1))
-    out, logsumexp = problem.forward()
-    want, want_lse = reference.attention(problem.q, problem.k, problem.v, problem.sm_scale, problem.window, **problem.inputs)
-    floor, floor_lse = reference.floors(problem.q, problem.k, problem.v, problem.sm_scale, problem.window, **problem.inputs)
-    count = simulated_gpu.leave_out(-1)
-    chosen = random.Random(device).sample(range(count), min(MUTANTS, count))
-    counts = {"stopped": 0, "wrong": 0, "within the contract": 0, "the same": 0}
+class _Run:
+    """An op of a problem: its results by name, and whether they keep the contract."""
+
+    def __init__(self, name, op):
+        self.case, self.op = Problem(name), op
+        self.case.forward()
+
+    def results(self):
+        """By name, each in its buffer. Raises AssertionError if something else was written."""
+        if self.op == "forward":
+            return dict(zip(("out", "lse"), self.case.run_forward()))
+        return self.case.run_backward(self.op)
+
+    def is_right(self, results):
+        self.case.ratios.clear()
+        try:
+            self.case.check_forward() if self.op == "forward" else self.case.check_backward(results, self.op)
+        except AssertionError:
+            return False
+        return all(ratio <= (2 if self.op == "forward" else 3) for ratio in self.case.ratios.values())
+
+
+def _bits(results):
+    return {name: one.bits() for name, one in results.items()}
+
+
+def _become_of(run, due):
+    """What becomes of one mutant."""
     try:
-        for number in chosen:
-            simulated_gpu.leave_out(number)
-            try:
-                got, got_lse = problem.forward()
-            except aotriton.AotritonError:
-                counts["stopped"] += 1
+        results = run.results()
+    except aotriton.AotritonError:
+        return "stopped"
+    except AssertionError:
+        return "wrong"
+    if all(torch.equal(bits, due[name]) for name, bits in _bits(results).items()):
+        return "the same"
+    return "within the contract" if run.is_right(results) else "wrong"
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("arch", ARCHS)
+def test_mutants_are_found(arch, kernel, capfd):
+    simulated_gpu.use(arch)
+    run = _Run(*KERNELS[kernel])
+    results = run.results()
+    due = _bits(results)
+    assert run.is_right(results)
+    host_memory.release()
+    rng = random.Random(f"{arch} {kernel}")
+    reached = simulated_gpu.reached(kernel)
+    chosen = set()
+    counts = collections.Counter()
+    survived = []
+    try:
+        while len(chosen) < min(MUTANTS, reached):
+            mutant = rng.randrange(reached), rng.choice(MUTATIONS)
+            text = mutant not in chosen and simulated_gpu.mutate(kernel, *mutant)
+            if not text:
                 continue
-            if torch.equal(got, out) and torch.equal(got_lse, logsumexp):
-                counts["the same"] += 1
-            elif not (reference.error(got, want) <= 2 * floor and reference.error(got_lse, want_lse) <= 2 * floor_lse):
-                counts["wrong"] += 1
-            else:
-                counts["within the contract"] += 1
+            chosen.add(mutant)
+            became = _become_of(run, due)
+            counts[became] += 1
+            if became == "within the contract":
+                survived.append(f"{mutant[1]}: {text}")
+            simulated_gpu.restore(kernel)
+            host_memory.release()
     finally:
-        simulated_gpu.leave_out(-1)
+        simulated_gpu.restore(kernel)
     capfd.readouterr()  # what the stopped ones said
     found = counts["stopped"] + counts["wrong"]
     visible = found + counts["within the contract"]
-    print(f"{ARCHS[device]}: {len(chosen)} of {count} instructions left out: {counts}; found {found / visible:.0%} of the visible")
+    print(f"{arch} {kernel}: {len(chosen)} mutants of {reached} instructions: {dict(counts)}; found {found / visible:.0%} of the visible, "
+          f"{found / len(chosen):.0%} of all; " + "; ".join(survived))
     assert found >= TARGET * visible
