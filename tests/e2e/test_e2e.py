@@ -107,8 +107,10 @@ def test_several_archs_share_one_compiled_library():
 
     one, three = counts("gfx942"), counts("gfx942,gfx950,gfx1201")
     assert one["CppCompile"] > 10 and one["TritonCompile"] > 800
-    assert three == {**one, **{name: 3 * one[name] for name in ("TritonCompile", "TritonPack", "TritonManifest")},
-                     "FileWrite": three["FileWrite"], "Symlink": three["Symlink"]}
+    assert {name: count for name, count in three.items() if name.startswith("Cpp")} == {
+        name: count for name, count in one.items() if name.startswith("Cpp")}
+    assert {name: three[name] // one[name] for name in one if name.startswith("Triton")} == {
+        "TritonCompile": 3, "TritonManifest": 3, "TritonPack": 3}
 
 
 def test_another_kernel_has_profiles_too():
