@@ -12,7 +12,8 @@
 namespace simulator {
 namespace {
 
-constexpr int kMaxWaitStates = 20;
+constexpr int kMaxWaitStates = 20, kMaxOfVectors = 5;
+constexpr int kNotSeen = kMaxWaitStates + 1;
 constexpr int kBranchStates = 4;  // a branch that is taken is as long as these
 
 struct Range {
@@ -29,6 +30,7 @@ struct Facts {
   Range sources[4], written;  // vector registers
   Range scalar_sources[4], scalar_written;
   bool writes_exec = false, shifts_result = false, swaps = false;  // swaps: rows of two registers
+  bool reads_late = false;    // it is none of the scalar side, which waits for what it needs
   int states = 1;             // wait states that it is
 };
 
@@ -44,6 +46,7 @@ class Reader {
     facts_.vector = name_[0] == 'v';
     facts_.matrix = Begins(name_, "v_mfma") || Begins(name_, "v_wmma");
     facts_.dot = Begins(name_, "v_dot");
+    facts_.reads_late = name_[0] != 's' || Begins(name_, "scratch_");
     for (const char* prefix : {"v_exp_", "v_log_", "v_rcp_", "v_rsq_", "v_sqrt_", "v_sin_", "v_cos_"}) facts_.transcendental |= Begins(name_, prefix);
     for (const char* word : {"_load_", "_store_", "_atomic_"}) facts_.memory |= name_[0] != 's' && name_[0] != 'd' && name_.find(word) != std::string::npos;
     if (name_ == "s_nop") facts_.states = in_.immediate() + 1;
@@ -122,6 +125,8 @@ class WaitStates {
       facts_.push_back(Reader(arch, code[i]).Read());
       numbers_[code[i].address] = i;
     }
+    seen_.resize(code.size(), kNotSeen);
+    if (std::none_of(facts_.begin(), facts_.end(), [](const Facts& facts) { return facts.matrix; })) limit_ = kMaxOfVectors;
     for (size_t i = 0; i < code.size(); ++i) {
       const std::string& name = code[i].semantics->name;
       if (!Begins(name, "s_cbranch") && name != "s_branch") continue;
@@ -133,12 +138,13 @@ class WaitStates {
   void Run() {
     for (size_t i = 0; i < code_.size(); ++i) {
       reader_ = i;
-      seen_.clear();
-      if (is_gfx9_) {
+      if (is_gfx9_ && facts_[i].reads_late) {
         LookBack(i, 0, false);
-      } else if (facts_[i].matrix) {
+      } else if (!is_gfx9_ && facts_[i].matrix) {
         LookBackToVector(i);
       }
+      for (size_t seen : visited_) seen_[seen] = kNotSeen;
+      visited_.clear();
     }
   }
 
@@ -157,21 +163,21 @@ class WaitStates {
   // instructions that write what this one adds to has been seen.
   void LookBack(size_t i, int states, bool sum_known) {
     if (i != reader_) {
-      const auto known = seen_.find(i);
-      if (known != seen_.end() && known->second <= states) return;
-      seen_[i] = states;
+      if (seen_[i] <= states) return;
+      See(i, states);
     }
     ForEachBefore(i, [&](size_t from, bool jumps) {
       const int after = states + (jumps ? kBranchStates - 1 : 0);
       Check(from, after, sum_known);
       const bool knows = sum_known || (facts_[from].matrix && facts_[reader_].sources[2].Overlaps(facts_[from].written));
-      if (after + facts_[from].states <= kMaxWaitStates) LookBack(from, after + facts_[from].states, knows);
+      if (after + facts_[from].states <= limit_) LookBack(from, after + facts_[from].states, knows);
     });
   }
 
   // gfx11, gfx12: between a matrix instruction and one that multiplies its result is another of the vector ALU.
   void LookBackToVector(size_t i) {
-    if (!seen_.emplace(i, 0).second) return;
+    if (seen_[i] == 0) return;
+    See(i, 0);
     ForEachBefore(i, [&](size_t from, bool) {
       const Facts &writer = facts_[from], &reader = facts_[reader_];
       const bool multiplies = reader.sources[0].Overlaps(writer.written) || reader.sources[1].Overlaps(writer.written);
@@ -180,6 +186,11 @@ class WaitStates {
       }
       if (!writer.vector) LookBackToVector(from);
     });
+  }
+
+  void See(size_t i, int states) {
+    seen_[i] = states;
+    visited_.push_back(i);
   }
 
   std::string At(size_t i) const {
@@ -275,7 +286,9 @@ class WaitStates {
   std::unordered_map<uint64_t, size_t> numbers_;
   std::unordered_map<size_t, std::vector<size_t>> sources_;  // the branches to an instruction
   size_t reader_ = 0;
-  std::unordered_map<size_t, int> seen_;
+  int limit_ = kMaxWaitStates;       // how far back anything matters
+  std::vector<int> seen_;            // the fewest wait states by which each instruction was reached
+  std::vector<size_t> visited_;
 };
 
 bool WritesExec(const Instruction& instruction) {
