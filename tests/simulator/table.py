@@ -1,6 +1,6 @@
 """Shows what the family test found, arch x kernel x functional.
 
-    ./bazelw test --config=gate && ./bazelw run //tests/simulator:table [-- --all]
+    ./bazelw test --config=gate //tests/simulator/... ; ./bazelw run //tests/simulator:table [-- --all]
 
 It reads the test's outputs in bazel-testlogs (or the folder that is named). Without --all: a line for each arch, kernel, dtype
 and head_dim, the worst of its functionals, and every functional that is not right. Exits with 1 if there is one, or none at all.
@@ -62,7 +62,7 @@ def main():
     folder = options.folder or pathlib.Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."), "bazel-testlogs/tests/simulator/family_test")
     lines = read(folder)
     if not lines:
-        sys.exit(f"{folder} has no outputs of a run: ./bazelw test --config=gate makes them")
+        sys.exit(f"{folder} has no outputs of a run: ./bazelw test --config=gate //tests/simulator/... makes them")
 
     def by_head_dim(line):
         kernel, *words = line["functional"].split(".")
