@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <string>
 
 #include "dispatcher/gpus.h"
 #include "dispatcher/images.h"
@@ -126,6 +127,14 @@ aotriton_status RunFor(const Args* args, void* stream, Goal goal) {
   });
 }
 
+// Into the caller's buffer `to` of `size` bytes, its argument `name`.
+Status CopyText(const std::string& text, const char* name, char* to, size_t size) {
+  if (to == nullptr) return Status(kInvalidValue, Text(name, " is null"));
+  if (text.size() >= size) return Status(kInvalidValue, Text("size is ", size, "; \"", text, "\" needs ", text.size() + 1));
+  memcpy(to, text.c_str(), text.size() + 1);
+  return Status();
+}
+
 }  // namespace
 
 extern "C" {
@@ -209,15 +218,19 @@ aotriton_status aotriton_set_images_dir(const char* dir) {
 
 aotriton_status aotriton_gpu_arch(void* stream, char* arch, size_t size) {
   return Report([&] {
-    if (arch == nullptr) return Status(kInvalidValue, "arch is null");
     StreamPlace where;
-    if (Status status = Locate(stream, &where); !status.ok()) return status;
-    const std::string& name = where.gpu->info().arch;
-    if (name.size() >= size) {
-      return Status(kInvalidValue, Text("size is ", size, "; \"", name, "\" needs ", name.size() + 1));
-    }
-    memcpy(arch, name.c_str(), name.size() + 1);
-    return Status();
+    Status status = Locate(stream, &where);
+    return status.ok() ? CopyText(where.gpu->info().arch, "arch", arch, size) : status;
+  });
+}
+
+aotriton_status aotriton_gpu_level(void* stream, char* level, size_t size) {
+  return Report([&] {
+    StreamPlace where;
+    const ::aotriton::platforms::Arch* arch = nullptr;
+    Status status = Locate(stream, &where);
+    if (status.ok()) status = where.gpu->Arch(&arch);
+    return status.ok() ? CopyText(arch->level, "level", level, size) : status;
   });
 }
 

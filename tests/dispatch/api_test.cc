@@ -306,6 +306,15 @@ TEST_F(ApiTest, AnswersQuestionsAboutGpus) {
   EXPECT_STREQ(aotriton_last_error(), "size is 6; \"gfx90a\" needs 7");
   EXPECT_EQ(aotriton_gpu_arch(stream, arch, 7), 0);
   EXPECT_EQ(aotriton_gpu_arch(stream, nullptr, 7), hipErrorInvalidValue);
+
+  char level[16];
+  EXPECT_EQ(aotriton_gpu_level(stream, level, sizeof(level)), 0);
+  EXPECT_STREQ(level, "supported");
+  EXPECT_EQ(aotriton_gpu_level(fake_hip::AddStream(fake_hip::AddDevice("gfx1151")), level, sizeof(level)), 0);
+  EXPECT_STREQ(level, "experimental");
+  EXPECT_EQ(aotriton_gpu_level(stream, level, 9), hipErrorInvalidValue);
+  EXPECT_STREQ(aotriton_last_error(), "size is 9; \"supported\" needs 10");
+  EXPECT_EQ(aotriton_gpu_level(fake_hip::AddStream(fake_hip::AddDevice("gfx906")), level, sizeof(level)), hipErrorNoBinaryForGpu);
   EXPECT_STREQ(aotriton_version(), "0.12.0");
 }
 

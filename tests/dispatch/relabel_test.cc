@@ -1,13 +1,16 @@
-// Code objects of one arch become those of another, to the byte. Run in the runfiles' root.
+// Code objects of one arch become those of another, to the byte. Run in the runfiles' root, with images of archs of the
+// same code that were each compiled for themselves.
 #include "dispatcher/relabel.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <string>
 
+#include "dispatcher/kernel_pack.h"
 #include "dispatcher/pack.h"
 #include "platforms/archs.h"
 
@@ -48,7 +51,9 @@ TEST(RelabelTest, MakesWhatTheCompilerMakes) {
   int compared = 0;
   for (const platforms::Arch& arch : platforms::kArchs) {
     if (strcmp(arch.code_of, arch.name) == 0) continue;
-    for (const char* kernel : {"attn_fwd", "bwd_dkdv"}) {
+    for (const Kernel& known : kKernels) {
+      const char* const kernel = known.name;
+      if (access(PackOf(arch.name, kernel).c_str(), F_OK) != 0) continue;  // the images are of a few kernels
       SCOPED_TRACE(std::string(arch.name) + " " + kernel);
       const Codes own(arch.name, kernel), others(arch.code_of, kernel);
       ASSERT_EQ(own.count(), others.count());
@@ -63,6 +68,7 @@ TEST(RelabelTest, MakesWhatTheCompilerMakes) {
     }
   }
   EXPECT_GE(compared, 12);
+  printf("%d code objects were compared\n", compared);
 }
 
 TEST(RelabelTest, RefusesWhatIsNotLabelledAsSaid) {

@@ -73,7 +73,7 @@ def main():
     total = {}
     tables = {profile: counts(profile, archs, choice.bazel) for profile in PROFILES}
     print("| arch |" + "".join(f" {profile}: functionals, code objects |" for profile in PROFILES) + "\n" + "|---" * (len(PROFILES) + 1) + "|")
-    for arch in tables["full"]:
+    for arch in filter(tables["full"].__contains__, all_targets()):
         print(f"| {arch} |" + "".join(f" {tables[profile][arch][0]}, {tables[profile][arch][1]} |" for profile in PROFILES))
     for profile, table in tables.items():
         total[profile] = sum(codes for _, codes in table.values())

@@ -34,6 +34,7 @@
 #define aotriton_version AOTRITON_INTERNAL_NAME(_version)
 #define aotriton_set_images_dir AOTRITON_INTERNAL_NAME(_set_images_dir)
 #define aotriton_gpu_arch AOTRITON_INTERNAL_NAME(_gpu_arch)
+#define aotriton_gpu_level AOTRITON_INTERNAL_NAME(_gpu_level)
 #endif
 
 #ifdef __cplusplus
@@ -218,6 +219,10 @@ AOTRITON_C_API aotriton_status aotriton_set_images_dir(const char* dir);
 
 // Writes the arch of the stream's GPU ("gfx942", "sm_90") into `arch`, a buffer of `size` bytes.
 AOTRITON_C_API aotriton_status aotriton_gpu_arch(void* stream, char* arch, size_t size);
+
+// Writes how well that arch is supported: "supported", "experimental", "tech_preview" or "compile_only" (nobody has run it).
+// hipErrorNoBinaryForGpu if the library does not know the arch.
+AOTRITON_C_API aotriton_status aotriton_gpu_level(void* stream, char* level, size_t size);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -19,6 +19,7 @@ from aotriton.library import (
     WINDOW_TOP_LEFT,
     AotritonError,
     gpu_arch,
+    gpu_level,
     version,
 )
 
@@ -34,6 +35,7 @@ __all__ = [
     "debug_simulate_encoded_softmax",
     "dropout_mask",
     "gpu_arch",
+    "gpu_level",
     "prepare",
     "supported",
     "version",

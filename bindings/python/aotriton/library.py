@@ -119,6 +119,7 @@ def _declare(lib):
         "aotriton_last_error": (ctypes.c_char_p, []),
         "aotriton_version": (ctypes.c_char_p, []),
         "aotriton_gpu_arch": (status, [handle, ctypes.c_char_p, ctypes.c_size_t]),
+        "aotriton_gpu_level": (status, [handle, ctypes.c_char_p, ctypes.c_size_t]),
         "aotriton_debug_simulate_encoded_softmax": (
             status, [pointer(Tensor), ctypes.c_float, handle, handle, ctypes.c_uint64, handle]),
         "aotriton_debug_fill_dropout_rng": (status, [pointer(Tensor), ctypes.c_uint64, ctypes.c_uint64, handle]),
@@ -195,7 +196,18 @@ def gpu_arch(stream=None):
     Raises:
       AotritonError: no driver, no GPU, or one that the library does not know.
     """
-    arch = ctypes.create_string_buffer(64)
-    handle = getattr(stream, "cuda_stream", stream)
-    check(load().aotriton_gpu_arch(handle, arch, len(arch)))
-    return arch.value.decode()
+    return _text_about_gpu(load().aotriton_gpu_arch, stream)
+
+
+def gpu_level(stream=None):
+    """How well the arch of a GPU is supported: "supported", "experimental", "tech_preview" or "compile_only".
+
+    Args and errors are those of gpu_arch().
+    """
+    return _text_about_gpu(load().aotriton_gpu_level, stream)
+
+
+def _text_about_gpu(function, stream):
+    text = ctypes.create_string_buffer(64)
+    check(function(getattr(stream, "cuda_stream", stream), text, len(text)))
+    return text.value.decode()
