@@ -63,4 +63,7 @@ def bwd_fused_configs(arch, values):
         # Fewer than 64 own rows in either half would leave wgmma.
         return [_config(64, 64, dict(num_stages = 2 if int(values["head_dim"]) <= 64 else 1))]
     own, seen, options = _tile(arch, values)
+    if arch == "gfx950" and values["layout"] == "any" and values["dtype"] != "fp32" and values["head_dim"] == "128":
+        # With 32 own rows, LLVM saves registers for fewer lanes than it reloads them for (simulator/hazards.h, CheckJoins).
+        own = 16
     return [_config(seen, own, options)]
