@@ -3,6 +3,7 @@
 //
 //   host_cost warm CALLS        the first call and CALLS warm ones
 //   host_cost persistent CALLS  the same with a window and a counter, which the persistent schedule takes
+//   host_cost first NUMBER      what the first call of a process costs: one of FirstCalls()
 //   host_cost memory COUNT      resident memory while COUNT code objects are loaded, and while they are used
 #include <aotriton/aotriton.h>
 
@@ -14,6 +15,7 @@
 #include <fstream>
 #include <initializer_list>
 #include <string>
+#include <vector>
 
 #include "tools/bench/idle_hip.h"
 
@@ -85,13 +87,19 @@ void Warm(int calls, bool is_persistent) {
   printf("warm_ns %.0f\n", least);
 }
 
-// Every call that some functional of attn_fwd serves, until `count` code objects are loaded.
-void LoadMany(int count, bool launches) {
-  const hipStream_t stream = idle_hip::StreamOf(0);
+// Whether a pack was asked that does not have the functional; any other failure ends the program.
+bool IsNotBuilt(aotriton_status status) {
+  if (status == 0) return false;
+  if (strstr(aotriton_last_error(), "head_dim is") == nullptr && strstr(aotriton_last_error(), "was built without") == nullptr) Check(status);
+  return true;
+}
+
+// One call for every functional of attn_fwd.
+std::vector<aotriton_attn_fwd_args> FirstCalls() {
+  std::vector<aotriton_attn_fwd_args> calls;
   for (int32_t dtype : {AOTRITON_BFLOAT16, AOTRITON_FLOAT16, AOTRITON_FLOAT32}) {
     for (int64_t head_dim : {16, 32, 48, 64, 80, 96, 128, 160, 192, 224, 256, 512}) {
       for (int choice = 0; choice < 16; ++choice) {
-        if (idle_hip::Loads() >= count && !launches) return;
         aotriton_attn_fwd_args args = Call(dtype, head_dim, 4096);
         args.is_windowed = choice & 1;
         if (choice & 2) args.bias = Tensor(dtype, {2, 16, 4096, 4096}, 0x60000);
@@ -100,14 +108,27 @@ void LoadMany(int count, bool launches) {
           args.philox_seed = args.philox_offset1 = reinterpret_cast<const uint64_t*>(0x70000);
         }
         if (choice & 8) args.q.data = reinterpret_cast<void*>(0x10004);  // layout any
-        if (!launches) {
-          if (aotriton_attn_fwd_prepare(&args, stream) == 0) continue;
-        } else if (aotriton_attn_fwd(&args, stream) == 0) {
-          continue;
-        }
-        if (strstr(aotriton_last_error(), "head_dim is") == nullptr && strstr(aotriton_last_error(), "was built without") == nullptr) Check(1);
+        calls.push_back(args);
       }
     }
+  }
+  return calls;
+}
+
+void First(int number) {
+  const std::vector<aotriton_attn_fwd_args> calls = FirstCalls();
+  const hipStream_t stream = idle_hip::StreamOf(0);
+  const double begin = Nanoseconds();
+  const bool is_built = !IsNotBuilt(aotriton_attn_fwd_prepare(&calls[static_cast<size_t>(number) % calls.size()], stream));
+  if (is_built) printf("first_use_us %.0f\n", (Nanoseconds() - begin) / 1000);
+}
+
+// Every call that some functional of attn_fwd serves, until `count` code objects are loaded.
+void LoadMany(int count, bool launches) {
+  const hipStream_t stream = idle_hip::StreamOf(0);
+  for (const aotriton_attn_fwd_args& args : FirstCalls()) {
+    if (idle_hip::Loads() >= count && !launches) return;
+    IsNotBuilt(launches ? aotriton_attn_fwd(&args, stream) : aotriton_attn_fwd_prepare(&args, stream));
   }
 }
 
@@ -128,10 +149,12 @@ void Memory(int count) {
 
 int main(int argc, char** argv) {
   const int count = argc == 3 ? atoi(argv[2]) : 0;
-  if (count < 20) {
-    fprintf(stderr, "host_cost warm CALLS | host_cost persistent CALLS | host_cost memory COUNT; at least 20 of each\n");
+  const bool is_first = argc == 3 && strcmp(argv[1], "first") == 0;
+  if (count < 20 && !is_first) {
+    fprintf(stderr, "host_cost warm CALLS | host_cost persistent CALLS | host_cost memory COUNT; at least 20 of each\nhost_cost first NUMBER\n");
     return 2;
   }
+  if (is_first) First(count);
   if (strcmp(argv[1], "warm") == 0) Warm(count, false);
   if (strcmp(argv[1], "persistent") == 0) Warm(count, true);
   if (strcmp(argv[1], "memory") == 0) Memory(count);

@@ -4,8 +4,9 @@
 //   counts            {mnemonic: how often it stands in the code}
 //   narrow_addresses  the same of accesses of global memory whose address is not 64 bits in vector registers: a scalar base
 //                     and a 32-bit offset, or a buffer's
-//   loop              {instructions, matrix, scratch} of the innermost loop with the most matrix instructions; where there are
-//                     none, of the longest
+//   loop              {instructions, matrix, scratch} of the innermost loop with the most matrix instructions: the shortest of
+//                     those, as masked tiles have a loop of their own. Without any, of the longest. `scratch` is the most that
+//                     one with as many matrix instructions has
 //   error             in place of these: what is not a code object, or not an instruction
 #include <algorithm>
 #include <cstdint>
@@ -77,6 +78,17 @@ struct Loop {
   uint64_t begin, end;  // of its first instruction, of its branch back
 };
 
+// What a loop consists of.
+struct Tally {
+  int instructions = 0, matrix = 0, scratch = 0;
+};
+
+// Whether `other` says more of how the kernel spends its time.
+bool IsLess(const Tally& tally, const Tally& other) {
+  if (tally.matrix != other.matrix) return tally.matrix < other.matrix;
+  return tally.matrix > 0 ? tally.instructions > other.instructions : tally.instructions < other.instructions;
+}
+
 std::string Describe(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::vector<uint8_t> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
@@ -107,22 +119,23 @@ std::string Describe(const std::string& path) {
       if (target < at) loops.push_back({target, at});
     }
   }
-  Counts most = {{"instructions", 0}, {"matrix", 0}, {"scratch", 0}};
+  Tally best;
   for (const Loop& loop : loops) {
     const auto is_inside = [&](const Loop& other) { return &other != &loop && loop.begin <= other.begin && other.end <= loop.end; };
     if (std::any_of(loops.begin(), loops.end(), is_inside)) continue;
-    Counts of_loop = {{"instructions", 0}, {"matrix", 0}, {"scratch", 0}};
+    Tally tally;
     for (const auto& [address, kind] : code) {
       if (address < loop.begin || address >= loop.end) continue;
-      ++of_loop["instructions"];
-      if (kind == Kind::kMatrix) ++of_loop["matrix"];
-      if (kind == Kind::kScratch) ++of_loop["scratch"];
+      ++tally.instructions;
+      tally.matrix += kind == Kind::kMatrix;
+      tally.scratch += kind == Kind::kScratch;
     }
-    const auto weight = [](Counts& counts) { return std::pair(counts["matrix"], counts["instructions"]); };
-    if (weight(of_loop) > weight(most)) most = of_loop;
+    const int scratch = tally.matrix == best.matrix ? std::max(tally.scratch, best.scratch) : std::max(tally, best, IsLess).scratch;
+    best = std::max(tally, best, IsLess);
+    best.scratch = scratch;
   }
   return "\"counts\": " + Json(counts) + ", \"narrow_addresses\": " + Json(narrow) + ", \"loop\": " +
-         Json(most);
+         Json({{"instructions", best.instructions}, {"matrix", best.matrix}, {"scratch", best.scratch}});
 }
 
 }  // namespace
