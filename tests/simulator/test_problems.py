@@ -35,7 +35,7 @@ def _chosen():
             yield pytest.param(arch, name, function, id=f"{arch}-{name}")
 
 
-@pytest.mark.parametrize("arch,name,function", _chosen())
+@pytest.mark.parametrize("arch,name,function", list(_chosen()))
 def test_problem(arch, name, function):
     simulated_gpu.use(arch)
     ledger.test = f"{arch} {name}"
