@@ -199,6 +199,8 @@ def _check_instructions(one, limits):
     if "error" in one.instructions:
         return [f"its instructions cannot be read: {one.instructions['error']}"]
     counts, report, problems = one.instructions["counts"], one.report, []
+    if one.instructions["hazard"]:
+        problems.append(f"the compiler made a mistake: {one.instructions['hazard']}; another config may do without")
     matrix = _matrix_products(counts)
     for name, count, *_ in matrix:
         if "xf32" in name:

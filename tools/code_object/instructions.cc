@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "simulator/fault.h"
+#include "simulator/hazards.h"
 #include "simulator/program.h"
 
 namespace {
@@ -89,6 +90,17 @@ bool IsLess(const Tally& tally, const Tally& other) {
   return tally.matrix > 0 ? tally.instructions > other.instructions : tally.instructions < other.instructions;
 }
 
+std::string HazardOf(const simulator::Program& program) {
+  try {
+    const std::vector<Instruction> code = program.Listing();
+    simulator::CheckJoins(code);
+    simulator::CheckWaitStates(program.arch(), code);
+  } catch (const simulator::Fault& fault) {
+    return fault.what();
+  }
+  return "";
+}
+
 std::string Describe(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::vector<uint8_t> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
@@ -135,7 +147,8 @@ std::string Describe(const std::string& path) {
     best.scratch = scratch;
   }
   return "\"counts\": " + Json(counts) + ", \"narrow_addresses\": " + Json(narrow) + ", \"loop\": " +
-         Json({{"instructions", best.instructions}, {"matrix", best.matrix}, {"scratch", best.scratch}});
+         Json({{"instructions", best.instructions}, {"matrix", best.matrix}, {"scratch", best.scratch}}) +
+         ", \"hazard\": " + Quoted(HazardOf(program));
 }
 
 }  // namespace
