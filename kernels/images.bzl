@@ -70,7 +70,7 @@ def _triton_images_impl(ctx):
     settings = settings_of(ctx)
     files, reports, folders = [], [], {}
     for packs in ctx.split_attr.packs.values():
-        check_filters([target[TritonKernelInfo].axes for target in packs], settings, ctx.label)
+        check_filters([dict(json.decode(target[TritonKernelInfo].axes)) for target in packs], settings, ctx.label)
         for target in packs:
             info = target[TritonKernelInfo]
             reports.append(target[OutputGroupInfo].reports)

@@ -93,7 +93,7 @@ def _triton_functional_impl(ctx):
         ),
         TritonKernelInfo(
             arch = toolchain.arch,
-            axes = dict(json.decode(ctx.attr.axes)),
+            axes = ctx.attr.axes,
             codes = depset(codes),
             family = ctx.attr.family,
             functionals = [ctx.label.name],
@@ -136,7 +136,7 @@ def _triton_kernel_impl(ctx):
         DefaultInfo(files = depset(transitive = [codes, reports])),
         TritonKernelInfo(
             arch = toolchain.arch,
-            axes = axes,
+            axes = ctx.attr.axes,
             codes = codes,
             family = ctx.attr.family,
             functionals = [dep[TritonFunctionalInfo].name for dep in chosen],

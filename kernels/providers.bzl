@@ -4,7 +4,7 @@ TritonKernelInfo = provider(
     doc = "The code objects of one kernel for the platform's arch.",
     fields = {
         "arch": "string, e.g. gfx942",
-        "axes": "{axis: list of values}",
+        "axes": "JSON: [[axis, [values]], ...]; decoded for each functional it would take memory",
         "codes": "depset of code object files",
         "family": "string, the directory of the pack, e.g. flash",
         "functionals": "names of their targets, e.g. attn_fwd.bf16.d128.causal",

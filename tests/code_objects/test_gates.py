@@ -60,7 +60,7 @@ def code_objects(arch):
             for variant in functional.variants:
                 report = by_hash[variant.hash]
                 result[f"{report['kernel']}.{label(report)}"] = variant.code, report
-    assert len(result) == sum(report["arch"] == arch for report in reports())
+    assert len(result) == len(by_hash) > 0
     return result
 
 
