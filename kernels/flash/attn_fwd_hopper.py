@@ -110,7 +110,7 @@ def tile_of(tile, problem, BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, WINDOWE
 
 
 @gluon.jit
-def next_tile(tile, problem, num_programs, persistent_counter, BLOCK_M: gl.constexpr, WINDOWED: gl.constexpr):
+def next_tile(tile, problem, num_programs, tile_counter, BLOCK_M: gl.constexpr, WINDOWED: gl.constexpr):
     """The first tile from `tile` on that has rows; the number of tiles or more: there is none."""
     (num_head_q, num_head_k, num_heads, num_tiles, max_seqlen_q, max_seqlen_k,
      cu_seqlens_q, cu_seqlens_k, seq_starts_q, seq_starts_k, varlen_type, window_left, window_right) = problem
@@ -120,7 +120,7 @@ def next_tile(tile, problem, num_programs, persistent_counter, BLOCK_M: gl.const
         z, row, seqlen_q = sequence(index, max_seqlen_q, cu_seqlens_q, seq_starts_q, varlen_type)
         searching = m * BLOCK_M >= seqlen_q
         if searching:
-            tile = num_programs + gl.atomic_add(persistent_counter, 1)
+            tile = num_programs + gl.atomic_add(tile_counter, 1)
             searching = tile < num_tiles * num_heads
     return tile
 
@@ -155,7 +155,7 @@ def zero_rows(v_tile, start, first, end, BLOCK_N: gl.constexpr, HEAD_DIM: gl.con
 
 @gluon.jit
 def produce(
-    map_Q, map_K, map_V, queries, keys, values, draws, v_landed, problem, num_programs, persistent_counter,
+    map_Q, map_K, map_V, queries, keys, values, draws, v_landed, problem, num_programs, tile_counter,
     HEAD_DIM: gl.constexpr, WINDOWED: gl.constexpr, BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, STAGES: gl.constexpr,
 ):
     """The producer warp."""
@@ -169,9 +169,9 @@ def produce(
     turn = 0  # tiles so far
     block = 0  # blocks so far
     cut = 0  # blocks so far of which V had rows to be zeroed
-    tile = next_tile(gl.program_id(0), problem, num_programs, persistent_counter, BLOCK_M, WINDOWED)
+    tile = next_tile(gl.program_id(0), problem, num_programs, tile_counter, BLOCK_M, WINDOWED)
     while tile < tiles:
-        following = num_programs + gl.atomic_add(persistent_counter, 1)
+        following = num_programs + gl.atomic_add(tile_counter, 1)
         index, head, first_row, zq, row_q, seqlen_q, zk, row_k, seqlen_k, first, end, begin, stop = tile_of(
             tile, problem, BLOCK_M, BLOCK_N, WINDOWED)
         slot = turn & 1
@@ -219,13 +219,13 @@ def produce(
                     tma.async_copy_global_to_shared(map_V, [zk, head_k, row_k + start, 0], v_full.index(stage), v_tiles.index(stage))
                 block += 1
         turn += 1
-        tile = next_tile(following, problem, num_programs, persistent_counter, BLOCK_M, WINDOWED)
+        tile = next_tile(following, problem, num_programs, tile_counter, BLOCK_M, WINDOWED)
     mbarrier.wait(taken.index(turn & 1), ((turn >> 1) & 1) ^ 1)
     put(fields, turn & 1, FIRST_ROW, -1)
     mbarrier.arrive(drawn.index(turn & 1), count=1)
     # Each program is told once that no tile is left, by one number of [tiles, tiles + programs).
     if tile == tiles + num_programs - 1:
-        gl.store(persistent_counter, 0)
+        gl.store(tile_counter, 0)
 
 
 @gluon.jit
@@ -407,7 +407,7 @@ def consume(
 @gluon.jit
 def attn_fwd_hopper(
     map_Q, map_K, map_V, map_Out,  # [1, 1, rows, HEAD_DIM] of (batch, head, row, column)
-    Out, L, sm_scale,  # > 0; the rest as in attn_fwd, attn_fwd_persistent
+    Out, L, sm_scale,  # > 0; these and the rest: attn_fwd, attn_fwd_persistent
     stride_oz, stride_oh, stride_om,
     stride_lz, stride_lh,
     num_sequences, num_head_q, num_head_k,
@@ -415,7 +415,8 @@ def attn_fwd_hopper(
     cu_seqlens_q, cu_seqlens_k, seq_starts_q, seq_starts_k, varlen_type,
     head_dim_vo, window_left, window_right,
     lse_scale, store_lse, lse_compact,
-    num_programs, persistent_counter,
+    num_programs,
+    tile_counter,  # *int32, 0 and 0 again afterwards; of this launch alone while it runs
     HEAD_DIM: gl.constexpr, WINDOWED: gl.constexpr,
     BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, STAGES: gl.constexpr,
     TURNS: gl.constexpr,  # consumers take turns
@@ -476,7 +477,7 @@ def attn_fwd_hopper(
                         HEAD_DIM, WINDOWED, BLOCK_M, BLOCK_N, STAGES, TURNS, Q_IN_REGISTERS, OUT_IN_Q)),
              (consume, (queries, keys, values, draws, turns, out_tiles, outputs, problem, sm_scale, SECOND,
                         HEAD_DIM, WINDOWED, BLOCK_M, BLOCK_N, STAGES, TURNS, Q_IN_REGISTERS, OUT_IN_Q)),
-             (produce, (map_Q, map_K, map_V, queries, keys, values, draws, v_landed, problem, num_programs, persistent_counter,
+             (produce, (map_Q, map_K, map_V, queries, keys, values, draws, v_landed, problem, num_programs, tile_counter,
                         HEAD_DIM, WINDOWED, BLOCK_M, BLOCK_N, STAGES))],
             [4, 1], [REGISTERS, 32])
     else:
@@ -487,6 +488,6 @@ def attn_fwd_hopper(
                         HEAD_DIM, WINDOWED, BLOCK_M, BLOCK_N, STAGES, TURNS, Q_IN_REGISTERS, OUT_IN_Q)),
              (consume, (queries, keys, values, draws, turns, out_tiles, outputs, problem, sm_scale, THIRD,
                         HEAD_DIM, WINDOWED, BLOCK_M, BLOCK_N, STAGES, TURNS, Q_IN_REGISTERS, OUT_IN_Q)),
-             (produce, (map_Q, map_K, map_V, queries, keys, values, draws, v_landed, problem, num_programs, persistent_counter,
+             (produce, (map_Q, map_K, map_V, queries, keys, values, draws, v_landed, problem, num_programs, tile_counter,
                         HEAD_DIM, WINDOWED, BLOCK_M, BLOCK_N, STAGES))],
             [4, 4, 1], [REGISTERS, REGISTERS, 32])
