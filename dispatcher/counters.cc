@@ -80,7 +80,7 @@ Status FindCounter(Driver* driver, const Place& place, void* stream, int32_t** c
 Status PrepareCounter(Driver* driver, const Place& place, void* stream) {
   uint64_t id = 0;
   bool is_capturing = false;
-  if (Status status = driver->Identify(stream, &id, &is_capturing); !status.ok()) return status;
+  if (Status status = driver->Identify(stream, &id, &is_capturing); !status.ok() || is_capturing) return status;
   int32_t* counter = nullptr;
   return TheCounters().OfStream(driver, place, id, &counter);
 }

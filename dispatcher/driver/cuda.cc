@@ -202,12 +202,13 @@ class Cuda final : public Driver {
   }
 
   Status Identify(void* stream, uint64_t* id, bool* is_capturing) override {
-    unsigned long long found = 0;
     int capture = 0;
     Status status = api_.Check(api_.StreamIsCapturing(stream, &capture), "cuStreamIsCapturing");
-    if (status.ok()) status = api_.Check(api_.StreamGetId(stream, &found), "cuStreamGetId");
-    *id = found;
     *is_capturing = capture != 0;
+    if (!status.ok() || *is_capturing) return status;  // then asking for its id would end the capture
+    unsigned long long found = 0;
+    status = api_.Check(api_.StreamGetId(stream, &found), "cuStreamGetId");
+    *id = found;
     return status;
   }
 

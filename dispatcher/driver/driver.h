@@ -76,8 +76,8 @@ class Driver {
   // What kernels of Hopper need beside; only a driver that has it is asked the rest.
   virtual bool serves_hopper() const { return false; }
   virtual Status EncodeTensorMap(const TensorMapShape&, EncodedTensorMap*) { return Unserved(); }
-  // `id` is the stream's for the life of the process: a handle may come again. A stream that is being captured
-  // into a graph enqueues nothing now.
+  // `id` is the stream's for the life of the process: a handle may come again. A stream that is being captured into a
+  // graph has none.
   virtual Status Identify(void* /*stream*/, uint64_t* /*id*/, bool* /*is_capturing*/) { return Unserved(); }
   // Device memory of the current place, all 0 when this returns, also while a stream is being captured.
   virtual Status AllocateZeroed(size_t /*size*/, void** /*memory*/) { return Unserved(); }
