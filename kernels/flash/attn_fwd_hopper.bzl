@@ -73,7 +73,6 @@ ATTN_FWD_HOPPER = kernel_declaration(
                 ],
     archs = ["sm_90"],
     configs = _configs,
-    max_spills = 16,  # outside the loop over keys
     profiles = {
         "core": [{"head_dim": [64, 128, 256]}],
         "smoke": [{"dtype": "bf16", "head_dim": 64}, {"dtype": "fp16", "head_dim": 128, "causal": 0}],
