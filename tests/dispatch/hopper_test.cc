@@ -32,7 +32,7 @@ class HopperTest : public testing::Test {
     fake_cuda::Clear();
     testing::internal::CaptureStderr();
   }
-  void TearDown() override { (void)Log(); }
+  void TearDown() override { (void)testing::internal::GetCapturedStderr(); }
 
   // What was logged since the last question.
   static std::string Log() {
@@ -85,7 +85,10 @@ TEST_F(HopperTest, PassesArguments) {
       {"max_seqlen_q", 1000}, {"max_seqlen_k", 700}, {"varlen_type", 0}, {"head_dim_vo", 40}, {"store_lse", 1},
       {"lse_compact", 0}, {"window_left", static_cast<uint32_t>(AOTRITON_WINDOW_BOTTOM_RIGHT)}, {"window_right", static_cast<uint32_t>(-5)},
       {"unread", 0}, {"cu_seqlens_q", 0}, {"global_scratch", 0}};
-  for (const auto& [name, value] : due) EXPECT_EQ(a.at(name), value) << name;
+  for (const auto& [name, value] : due) {
+    ASSERT_EQ(a.count(name), 1u) << name;
+    EXPECT_EQ(a.at(name), value) << name;
+  }
   float sm_scale = 0;
   memcpy(&sm_scale, &a.at("sm_scale"), sizeof(sm_scale));
   EXPECT_EQ(sm_scale, 0.125f);
@@ -165,20 +168,17 @@ TEST_F(HopperTest, LeavesTheRestToTriton) {
            Case{[](Args* a) { *a = support::Call(AOTRITON_BFLOAT16, {2, 8, 1000, 64}, 2, 0, 64); }, "k has no rows"},
            Case{[](Args* a) { a->v.data = reinterpret_cast<void*>(0x30008); }, "it needs addresses that are multiples of 16, v is at 0x30008"},
            Case{[](Args* a) { a->out.strides[2] = 68; },
-                "it needs strides that are multiples of 8 from 0 to 2^39 - 8, out has 68 in dimension 2"},
-           Case{[](Args* a) { a->q.strides[1] = -64000; },
-                "it needs strides that are multiples of 8 from 0 to 2^39 - 8, q has -64000 in dimension 1"},
+                "it needs strides that are multiples of 8 below 2^39, out has 68 in dimension 2"},
            Case{[](Args* a) { a->k.strides[0] = int64_t{1} << 39; },
-                "it needs strides that are multiples of 8 from 0 to 2^39 - 8, k has 549755813888 in dimension 0"},
+                "it needs strides that are multiples of 8 below 2^39, k has 549755813888 in dimension 0"},
        }) {
     Args args = support::Call();
     c.change(&args);
     (void)Log();
-    const int status = aotriton_attn_fwd_supported(&args, nullptr);
+    EXPECT_EQ(Launched(args).kernel, "attn_fwd") << c.reason;
     const std::string log = Log();
     EXPECT_NE(log.find("aotriton: attn_fwd passes over the backend hopper: " + std::string(c.reason) + "\n"), std::string::npos)
         << c.reason << ": " << log;
-    if (status == 0) EXPECT_EQ(Launched(args).kernel, "attn_fwd") << c.reason;  // a negative stride is nobody's
     args.backend = AOTRITON_FWD_HOPPER;
     EXPECT_EQ(aotriton_attn_fwd(&args, nullptr), 801) << c.reason;
     EXPECT_EQ(aotriton_last_error(), "the backend hopper cannot take the call: " + std::string(c.reason));
@@ -189,7 +189,7 @@ TEST_F(HopperTest, CoversHeadDimsUpToItsLargestTile) {
   EXPECT_EQ(Launched(support::Call(AOTRITON_BFLOAT16, {2, 8, 1000, 8}, 2, 700, 128)).kernel, "attn_fwd_hopper");
   Args args = support::Call(AOTRITON_BFLOAT16, {2, 8, 1000, 136}, 2, 700, 64);
   args.backend = AOTRITON_FWD_HOPPER;
-  EXPECT_EQ(aotriton_attn_fwd(&args, nullptr), 209);
+  EXPECT_EQ(aotriton_attn_fwd(&args, nullptr), 6);
   EXPECT_STREQ(aotriton_last_error(),
                "the backend hopper cannot take the call: its pack has no kernel for bf16, head_dim 136 of q and k, 64 of v");
 }
@@ -227,7 +227,7 @@ TEST_F(HopperTest, EachCapturedLaunchHasACounter) {
   void* const stream = NewStream();
   std::set<int32_t*> counters = {CounterOf(Launched(args, stream))};
   fake_cuda::Capture(stream, true);
-  for (int i = 0; i < 40000; ++i) {  // more than one allocation holds
+  for (int i = 0; i < 17000; ++i) {  // more than one allocation holds
     ASSERT_EQ(aotriton_attn_fwd(&args, stream), 0) << aotriton_last_error();
     int32_t* const counter = CounterOf(fake_cuda::Launches().back());
     ASSERT_TRUE(counters.insert(counter).second) << "launch " << i << " has the counter of another";
