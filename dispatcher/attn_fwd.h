@@ -10,7 +10,7 @@ namespace aotriton::dispatcher {
 
 // All give 0 and +inf to rows without keys, and are deterministic. The numbers are the C ABI's.
 enum class FwdBackend : int32_t {
-  kDefault = 0,  // hopper if it takes the call, else triton
+  kDefault = 0,  // hopper if it can take the call and is faster, else triton
   kTriton = 1,   // takes every call
   kHopper = 2,   // sm_90, 16 bits, head_dim up to 256, sm_scale > 0, neither bias nor dropout; tensors that TMA can reach
 };

@@ -72,6 +72,25 @@ bool CanTakeHopper(const AttnFwd& op, std::string* why) {
   return true;
 }
 
+bool IsFasterOnHopper(const AttnFwd& op, std::string* why) {
+  const int64_t head_dim = op.q.sizes[3];
+  // Else triton takes its slower kernels of layout any.
+  const bool has_exact_tile = head_dim == op.v.sizes[3] && head_dim % 16 == 0;
+  constexpr int64_t kFewQueries = 64, kSmallHeadDim = 64, kNarrowWindow = 1024;
+  if (!has_exact_tile) return true;
+  if (ExtentsOf(op).max_seqlen_q <= kFewQueries) {
+    if (why != nullptr) *why = Text("triton is faster for up to ", kFewQueries, " queries");
+    return false;
+  }
+  const auto is_number = [](int32_t side) { return side != kWindowTopLeft && side != kWindowBottomRight; };
+  if (head_dim <= kSmallHeadDim && op.is_windowed && is_number(op.window_left) && is_number(op.window_right) &&
+      int64_t{op.window_left} + op.window_right < kNarrowWindow) {
+    if (why != nullptr) *why = Text("triton is faster for windows of up to ", kNarrowWindow, " keys at head_dim ", kSmallHeadDim);
+    return false;
+  }
+  return true;
+}
+
 Status PlanAttnFwdHopper(const AttnFwd& op, const KernelPack& kernel, Plan* plan) {
   const int64_t functional = kernel.FindCovering(ChoiceOf(op));
   if (functional >= 0) return kernel.AddFunctional(static_cast<uint32_t>(functional), ExtentsOf(op), Values(op), plan);

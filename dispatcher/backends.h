@@ -20,6 +20,10 @@ namespace aotriton::dispatcher {
 // reason; it may be null.
 bool CanTakeHopper(const AttnFwd& op, std::string* why);
 
+// Whether hopper is the faster backend for a call that it can take; `why` as above. By measurements on an H200
+// (tests/gpu/bench.py): a tile of fewer rows or keys wastes less on few queries and on narrow windows.
+bool IsFasterOnHopper(const AttnFwd& op, std::string* why);
+
 // kNotBuilt if the pack has no kernel for the call.
 Status PlanAttnFwdHopper(const AttnFwd& op, const KernelPack& kernel, Plan* plan);
 

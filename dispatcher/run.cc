@@ -107,7 +107,9 @@ Status MakeHopperPlan(const AttnFwd& op, const StreamPlace& where, Plan* plan) {
   if (!gpu->HasKernel(kAttnFwdHopper)) return Status(kNotSupported, Text("it is for sm_90, the GPU is ", gpu->info().arch));
   std::string why;
   const bool is_asked_why = op.backend == FwdBackend::kHopper || IsLogged(LogLevel::kCall);
-  if (!CanTakeHopper(op, is_asked_why ? &why : nullptr)) return Status(kNotSupported, std::move(why));
+  std::string* const told = is_asked_why ? &why : nullptr;
+  if (!CanTakeHopper(op, told)) return Status(kNotSupported, std::move(why));
+  if (op.backend != FwdBackend::kHopper && !IsFasterOnHopper(op, told)) return Status(kNotSupported, std::move(why));
   if (!where.driver->serves_hopper()) return Status(kNotSupported, "it needs a driver of CUDA 12 or newer");
   const KernelPack* kernel = nullptr;
   Status status = gpu->Find(kAttnFwdHopper, &kernel);

@@ -17,6 +17,8 @@ Rows of a tile past the tensor read as 0 and are not written, and columns past h
 TMA does outside a tensor. So any head_dim up to the tile will do, and that of V may differ. Rows past a
 sequence but inside the tensor are the next sequence's: such a tile of Out is stored without TMA, and such rows
 of V, whose P is 0, are zeroed, since they may hold NaN.
+
+A score is rounded once, to fp32, and never alone multiplied by sm_scale: softmax_step.
 """
 
 from triton.experimental import gluon
@@ -229,23 +231,25 @@ def produce(
 
 
 @gluon.jit
-def softmax_step(s, m, l, scale, coarse_scale):
-    """(P, m', l', alpha) of a block of unscaled scores S; P = 2^(scale * S - scale * m').
+def softmax_step(s, m, largest, l, scale, coarse_scale):
+    """One block of unscaled scores S [64, BLOCK_N] of rows with the largest score m, and largest = scale * m rounded.
 
-    scale * m' is rounded, the fma rounds once: the exponent of the largest score is the error of that rounding, a
-    factor that all P of the row and l share. From COARSE on it could overflow; there different scores are so far
-    apart that only those equal to the largest count, and a power of two for scale makes its exponent 0.
+    P = 2^(scale * S - largest'), where the fma rounds once: the exponent of the largest score is the error of the
+    rounding of largest', a factor that all P of the row and l share. From COARSE on it could overflow; there different
+    scores are so far apart that only those equal to the largest count, and a power of two for scale makes its exponent 0.
+
+    Returns:
+      P, m', largest', l', and alpha, what the P before are multiplied by.
     """
     m_new = gl.maximum(m, gl.max(s, 1))
-    largest = m_new * scale
-    is_coarse = gl.abs(largest) >= COARSE
-    scale = gl.where(is_coarse, coarse_scale, scale)
-    largest = gl.where(is_coarse, m_new * coarse_scale, largest)
-    largest = gl.where(m_new == float("-inf"), 0.0, largest)  # a row that kept no key so far
-    alpha = gl.exp2(gl.fma(m, scale, -largest))
-    scale = gl.expand_dims(scale, 1)
-    p = gl.exp2(gl.fma(s, gl.broadcast(scale, s)[0], -gl.expand_dims(largest, 1)))
-    return p, m_new, l * alpha + gl.sum(p, 1), alpha
+    largest_new = m_new * scale
+    is_coarse = gl.abs(largest_new) >= COARSE
+    largest_new = gl.where(is_coarse, m_new * coarse_scale, largest_new)
+    shift = gl.where(m_new == float("-inf"), 0.0, largest_new)  # a row that kept no key so far
+    alpha = gl.exp2(largest - shift)
+    of_row = gl.expand_dims(gl.where(is_coarse, coarse_scale, scale), 1)
+    p = gl.exp2(gl.fma(s, gl.broadcast(of_row, s)[0], -gl.expand_dims(shift, 1)))
+    return p, m_new, largest_new, l * alpha + gl.sum(p, 1), alpha
 
 
 @gluon.jit
@@ -315,6 +319,7 @@ def consume(
             row_end = seqlen_k
         begin, stop = blocks_of(first, end, BLOCK_N)
         m = gl.full([GROUP_ROWS], float("-inf"), gl.float32, S_ROWS)
+        largest = m
         l = gl.full([GROUP_ROWS], 0.0, gl.float32, S_ROWS)
         acc = gl.full([GROUP_ROWS, HEAD_DIM], 0.0, gl.float32, O_LAYOUT)
 
@@ -336,7 +341,7 @@ def consume(
         s = warpgroup_mma_wait(0, deps=[s])
         mbarrier.arrive(k_empty.index(stage), count=1)
         s = mask_scores(s, start, row_first, row_end, WINDOWED, BLOCK_N, S_LAYOUT)
-        p, m, l, alpha = softmax_step(s, m, l, scale, coarse_scale)
+        p, m, largest, l, alpha = softmax_step(s, m, largest, l, scale, coarse_scale)
         p = gl.convert_layout(p.to(dtype), P_LAYOUT)
         for _ in range(begin + 1, stop):
             v_tile = v_tiles.index(stage).reshape([BLOCK_N, HEAD_DIM])
@@ -361,7 +366,7 @@ def consume(
             if WINDOWED:
                 if (start < full_first) | (start + BLOCK_N > full_end):
                     s = mask_scores(s, start, row_first, row_end, WINDOWED, BLOCK_N, S_LAYOUT)
-            next_p, m, l, alpha = softmax_step(s, m, l, scale, coarse_scale)
+            next_p, m, largest, l, alpha = softmax_step(s, m, largest, l, scale, coarse_scale)
             acc = warpgroup_mma_wait(0, deps=[acc])
             mbarrier.arrive(v_done, count=1)
             acc = acc * gl.expand_dims(gl.convert_layout(alpha, O_ROWS), 1)
@@ -374,7 +379,8 @@ def consume(
         acc = warpgroup_mma(p, v_tile, acc, is_async=True)
         block += 1
         is_empty = l == 0.0
-        lse = gl.where(is_empty, float("inf"), (m * scale + gl.log2(l)) * lse_scale)
+        largest = gl.where(gl.abs(largest) >= COARSE, m * scale, largest)
+        lse = gl.where(is_empty, float("inf"), (largest + gl.log2(l)) * lse_scale)
         lse_base = L + index.to(gl.int64) * stride_lz + head.to(gl.int64) * stride_lh + gl.where(lse_compact != 0, row_q, 0)
         gl.store(lse_base + rows, lse, mask=(rows < seqlen_q) & (store_lse != 0))
         factor = gl.expand_dims(gl.convert_layout(1.0 / gl.where(is_empty, 1.0, l), O_ROWS), 1)
@@ -386,7 +392,8 @@ def consume(
         mbarrier.arrive(v_empty.index(stage), count=1)
         out = (acc * factor).to(dtype)
         z = gl.where((varlen_type == sequences.COMPACT) | (varlen_type == sequences.STRIDED), 0, index)
-        if (varlen_type == 0) | (out_row + GROUP_ROWS <= seqlen_q):
+        # TMA writes 16 bytes at a time.
+        if ((varlen_type == 0) | (out_row + GROUP_ROWS <= seqlen_q)) & (head_dim_vo % 8 == 0):
             tma.store_wait(0)  # the tile before has left out_tiles
             out_tiles.index(group).reshape([GROUP_ROWS, HEAD_DIM]).store(out)
             fence_async_shared()

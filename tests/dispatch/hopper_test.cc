@@ -194,12 +194,45 @@ TEST_F(HopperTest, CoversHeadDimsUpToItsLargestTile) {
                "the backend hopper cannot take the call: its pack has no kernel for bf16, head_dim 136 of q and k, 64 of v");
 }
 
+TEST_F(HopperTest, LeavesWhatTritonDoesFasterToIt) {
+  const auto windowed = [](int64_t head_dim, int32_t left, int32_t right) {
+    Args args = support::Call(AOTRITON_BFLOAT16, {2, 8, 1000, head_dim}, 2, 700, head_dim);
+    args.is_windowed = 1;
+    args.window_left = left;
+    args.window_right = right;
+    return args;
+  };
+  struct Case {
+    Args args;
+    const char* reason;  // null: hopper takes it
+  };
+  for (const Case& c : {
+           Case{support::Call(AOTRITON_BFLOAT16, {2, 8, 64, 128}, 2, 700, 128), "triton is faster for up to 64 queries"},
+           Case{support::Call(AOTRITON_BFLOAT16, {2, 8, 65, 128}, 2, 700, 128), nullptr},
+           Case{support::Call(AOTRITON_BFLOAT16, {2, 8, 64, 120}, 2, 700, 120), nullptr},  // triton has no kernel of exactly this
+           Case{windowed(64, 1000, 23), "triton is faster for windows of up to 1024 keys at head_dim 64"},
+           Case{windowed(64, 1000, 24), nullptr},
+           Case{windowed(128, 1000, 23), nullptr},
+           Case{windowed(64, AOTRITON_WINDOW_TOP_LEFT, 0), nullptr},
+           Case{windowed(64, 0, AOTRITON_WINDOW_BOTTOM_RIGHT), nullptr},
+       }) {
+    (void)Log();
+    EXPECT_EQ(Launched(c.args).kernel, c.reason != nullptr ? "attn_fwd" : "attn_fwd_hopper");
+    if (c.reason == nullptr) continue;
+    EXPECT_NE(Log().find("attn_fwd passes over the backend hopper: " + std::string(c.reason) + "\n"), std::string::npos) << c.reason;
+    Args forced = c.args;
+    forced.backend = AOTRITON_FWD_HOPPER;
+    EXPECT_EQ(Launched(forced).kernel, "attn_fwd_hopper");
+  }
+}
+
 TEST_F(HopperTest, ABackendCanBeForced) {
   Args args = support::Call();
   args.backend = AOTRITON_FWD_TRITON;
   EXPECT_EQ(Launched(args).kernel, "attn_fwd");
   int32_t counter = 0;
   args.is_windowed = 1;
+  args.window_left = AOTRITON_WINDOW_TOP_LEFT;
   args.persistent_counter = &counter;
   EXPECT_EQ(Launched(args).kernel, "attn_fwd_persistent");
   args.backend = AOTRITON_FWD_DEFAULT;

@@ -67,7 +67,7 @@ enum {
 
 // Values of aotriton_attn_fwd_args::backend.
 enum {
-  AOTRITON_FWD_DEFAULT = 0,  // hopper if it takes the call, else triton
+  AOTRITON_FWD_DEFAULT = 0,  // hopper if it takes the call and is the faster one, else triton
   AOTRITON_FWD_TRITON = 1,   // takes every call
   AOTRITON_FWD_HOPPER = 2,   // on sm_90: fp16 and bf16, head_dim up to 256, sm_scale above 0, no bias, no dropout; addresses
                              // that are multiples of 16, and strides that are multiples of 8

@@ -42,7 +42,7 @@ def attn_fwd(q, k, v, *, out=None, logsumexp=None, encoded_softmax=None, philox_
         as fit at once, which take tile after tile from it.
       backend: "triton", which takes every call; "hopper": on sm_90, 16 bits, head dims up to 256, sm_scale above
         0, no bias, no dropout, addresses that are multiples of 16 bytes, strides that are multiples of 8; None:
-        hopper if it takes the call.
+        hopper if it takes the call and is the faster one.
       stream: an int (hipStream_t, CUstream) or a torch stream; None: torch's current stream of
         q's device if torch is loaded, else the default stream.
 
