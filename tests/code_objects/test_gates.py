@@ -277,6 +277,18 @@ def test_cubins(problems):
     assert found == ["it is no code object: it has no section .nv.info.attn"]
 
 
+def test_specialised_warps_and_tensor_maps(problems):
+    functional = "attn_fwd_hopper." + CAUSAL
+    assert problems("sm_90", functional) == []
+    found = problems("sm_90", functional, change_report=lambda report: report.update(threads=128))
+    assert found == ["the threads that the dispatcher starts is 128; it must be 384"]
+
+    def no_map(report):
+        report["arguments"][0][1] = "i64"
+    (found,) = problems("sm_90", functional, change_report=no_map)
+    assert found == "argument 0 is at (number, offset, size) [(0, 48, 128)]; the dispatcher passes [(0, 0, 8)]"
+
+
 def test_the_program_names_all_that_is_wrong(tmp_path):
     """The action's program: exit status, message, and the figures where nothing is wrong."""
     paths = []

@@ -174,7 +174,7 @@ def launch_arguments(names, types, actual_sizes):
 
 
 def serialised(log):
-    """What ptxas says about wgmma instructions that it lets run one after another only: warnings C7510 and up."""
+    """What ptxas says about wgmma instructions that it lets run one after another only."""
     return [line for line in log.splitlines() if re.search(r"\bC75\d\d\b|wgmma.*serializ", line)]
 
 
@@ -204,7 +204,8 @@ def compile_variant(request, site):
         source = (GluonASTSource if kernel.is_gluon() else ASTSource)(kernel, signature, constexprs, attributes)
         with contextlib.redirect_stdout(io.StringIO()) as log:
             compiled = triton.compile(source, target=target, options=options)
-    if warnings := serialised(log.getvalue()):
+    # Where the source says which products run beside what, waiting for each would make it the slower kernel.
+    if warnings := serialised(log.getvalue()) if kernel.is_gluon() else []:
         raise CompileError("ptxas runs the matrix instructions one after another: " + "; ".join(warnings))
     metadata = compiled.metadata
     code = compiled.asm[CODE_OBJECT[request.vendor]]
