@@ -102,14 +102,16 @@ bool IsUnable(const Status& status) {
   return status.code() == kNotSupported || status.code() == kNotBuilt || status.code() == kFileNotFound;
 }
 
-Status MakeHopperPlan(const AttnFwd& op, const StreamPlace& where, Plan* plan) {
+// Whether hopper is taken only where it is the faster one.
+enum class Hopper { kIfFaster, kIfAble };
+
+Status MakeHopperPlan(const AttnFwd& op, const StreamPlace& where, Hopper when, Plan* plan) {
   Gpu* const gpu = where.gpu;
   if (!gpu->HasKernel(kAttnFwdHopper)) return Status(kNotSupported, Text("it is for sm_90, the GPU is ", gpu->info().arch));
   std::string why;
-  const bool is_asked_why = op.backend == FwdBackend::kHopper || IsLogged(LogLevel::kCall);
-  std::string* const told = is_asked_why ? &why : nullptr;
+  std::string* const told = when == Hopper::kIfAble || IsLogged(LogLevel::kCall) ? &why : nullptr;
   if (!CanTakeHopper(op, told)) return Status(kNotSupported, std::move(why));
-  if (op.backend != FwdBackend::kHopper && !IsFasterOnHopper(op, told)) return Status(kNotSupported, std::move(why));
+  if (when == Hopper::kIfFaster && !IsFasterOnHopper(op, told)) return Status(kNotSupported, std::move(why));
   if (!where.driver->serves_hopper()) return Status(kNotSupported, "it needs a driver of CUDA 12 or newer");
   const KernelPack* kernel = nullptr;
   Status status = gpu->Find(kAttnFwdHopper, &kernel);
@@ -117,14 +119,7 @@ Status MakeHopperPlan(const AttnFwd& op, const StreamPlace& where, Plan* plan) {
 }
 
 // All packs of a call are found before its plan is begun, and the plan is whole before anything is loaded.
-Status MakePlan(const AttnFwd& op, const StreamPlace& where, Plan* plan) {
-  Gpu* const gpu = where.gpu;
-  if (op.backend == FwdBackend::kHopper || (op.backend == FwdBackend::kDefault && gpu->HasKernel(kAttnFwdHopper))) {
-    const Status hopper = MakeHopperPlan(op, where, plan);
-    if (hopper.ok() || (op.backend == FwdBackend::kDefault && !IsUnable(hopper))) return hopper;
-    if (op.backend == FwdBackend::kHopper) return Status(hopper.code(), Text("the backend hopper cannot take the call: ", hopper.text()));
-    Log(LogLevel::kCall, "attn_fwd passes over the backend hopper: ", hopper.text());
-  }
+Status MakeTritonPlan(const AttnFwd& op, Gpu* gpu, Plan* plan) {
   const KernelPack *forward = nullptr, *persistent = nullptr, *mask = nullptr;
   const bool has_mask = op.encoded_softmax.data != nullptr;
   Status status = gpu->Find(kAttnFwd, &forward);
@@ -139,6 +134,25 @@ Status MakePlan(const AttnFwd& op, const StreamPlace& where, Plan* plan) {
   if (status.ok()) status = PlanAttnFwd(op, *forward, persistent, plan);
   if (status.ok() && has_mask) status = PlanEncodedSoftmax({op.encoded_softmax, op.dropout}, *mask, plan);
   return status;
+}
+
+Status MakePlan(const AttnFwd& op, const StreamPlace& where, Plan* plan) {
+  if (op.backend == FwdBackend::kHopper) {
+    const Status status = MakeHopperPlan(op, where, Hopper::kIfAble, plan);
+    return status.ok() ? status : Status(status.code(), Text("the backend hopper cannot take the call: ", status.text()));
+  }
+  const bool is_choice = op.backend == FwdBackend::kDefault && where.gpu->HasKernel(kAttnFwdHopper);
+  if (is_choice) {
+    const Status status = MakeHopperPlan(op, where, Hopper::kIfFaster, plan);
+    if (status.ok() || !IsUnable(status)) return status;
+    Log(LogLevel::kCall, "attn_fwd passes over the backend hopper: ", status.text());
+  }
+  const Status triton = MakeTritonPlan(op, where.gpu, plan);
+  if (triton.ok() || !is_choice || !IsUnable(triton)) return triton;
+  plan->launch_count = 0;
+  const Status hopper = MakeHopperPlan(op, where, Hopper::kIfAble, plan);  // slower is better than not at all
+  if (hopper.ok() || !IsUnable(hopper)) return hopper;
+  return Status(triton.code(), Text("no backend takes the call. triton: ", triton.text(), ". hopper: ", hopper.text()));
 }
 
 Status MakePlan(const EncodedSoftmax& op, const StreamPlace& where, Plan* plan) {
