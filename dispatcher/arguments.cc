@@ -16,6 +16,7 @@ constexpr uint8_t kDroppers = kForward | kBackward | kDebug;
 
 constexpr KnownArgument Pointer(const char* name, uint8_t ops) { return {name, Kind::kPointer, ops}; }
 constexpr KnownArgument Integer(const char* name, uint8_t ops) { return {name, Kind::kInteger, ops}; }
+constexpr KnownArgument Map(const char* name) { return {name, Kind::kTensorMap, kForward}; }
 constexpr KnownArgument Real(const char* name, uint8_t ops) { return {name, Kind::kReal, ops}; }
 
 }  // namespace
@@ -58,6 +59,9 @@ const KnownArgument kKnownArguments[kValueCount] = {
     Integer("num_sequences", kForward),
     Integer("num_programs", kForward),
     Pointer("persistent_counter", kForward),
+    Pointer("tile_counter", kForward),
+    Map("map_Q"), Map("map_K"), Map("map_V"), Map("map_Out"),
+    Integer("unread", kForward),
     Pointer("global_scratch", kAll), Pointer("profile_scratch", kAll),
 };
 
@@ -120,6 +124,8 @@ Values::Values(const AttnFwd& op) {
   values_[kStoreLse].integer = op.logsumexp.data != nullptr;
   values_[kNumSequences].integer = ExtentsOf(op).sequences;
   values_[kPersistentCounter].pointer = op.persistent_counter.data;
+  const Tensor* const mapped[] = {&op.q, &op.k, &op.v, &op.out};
+  for (int i = 0; i < 4; ++i) values_[kMapQ + i].integer = reinterpret_cast<intptr_t>(mapped[i]);
 }
 
 Values::Values(const AttnBwd& op) {

@@ -14,7 +14,7 @@ namespace aotriton::dispatcher {
 // The ops that give a value to an argument.
 enum Ops : uint8_t { kForward = 1, kBackward = 2, kDebug = 4, kRng = 8, kAll = 15 };
 
-enum class Kind : uint8_t { kPointer, kInteger, kReal };
+enum class Kind : uint8_t { kPointer, kInteger, kReal, kTensorMap };
 
 enum Value : uint8_t {
   kQ, kK, kV, kB, kOut, kL,
@@ -49,6 +49,9 @@ enum Value : uint8_t {
   kNumSequences,
   kNumPrograms,
   kPersistentCounter,
+  kTileCounter,
+  kMapQ, kMapK, kMapV, kMapOut,
+  kUnread,
   kGlobalScratch, kProfileScratch,
   kValueCount,
 };
@@ -70,7 +73,7 @@ class Values {
   explicit Values(const EncodedSoftmax& op);
   explicit Values(const DropoutRng& op);
 
-  // The 8 bytes of the value, of whatever kind it is.
+  // The 8 bytes of the value, of whatever kind it is; of a tensor map the address of the op's Tensor.
   int64_t bits(Value value) const { return values_[value].integer; }
 
  private:

@@ -18,6 +18,9 @@ Status Validate(const AttnFwd& op) {
     }
     if (Status status = CheckElementAligned("persistent_counter", counter.data, kInt32); !status.ok()) return status;
   }
+  if (op.backend < FwdBackend::kDefault || op.backend > FwdBackend::kHopper) {
+    return Status(kNotSupported, Text("backend is ", static_cast<int32_t>(op.backend), "; it must be 0 (default), 1 (triton) or 2 (hopper)"));
+  }
   if (op.encoded_softmax.data == nullptr) return Status();
   if (Status status = Validate(EncodedSoftmax{op.encoded_softmax, op.dropout}); !status.ok()) return status;
   const Extents extents = ExtentsOf(op);

@@ -8,6 +8,13 @@
 
 namespace aotriton::dispatcher {
 
+// All give 0 and +inf to rows without keys, and are deterministic. The numbers are the C ABI's.
+enum class FwdBackend : int32_t {
+  kDefault = 0,  // hopper if it can take the call and is faster, else triton
+  kTriton = 1,   // takes every call
+  kHopper = 2,   // sm_90, 16 bits, head_dim up to 256, sm_scale > 0, neither bias nor dropout; tensors that TMA can reach
+};
+
 // Out = softmax(sm_scale * Q K^T + bias, masked) V. Every API turns its arguments into this.
 // The data of logsumexp may be null.
 struct AttnFwd : Attention {
@@ -15,8 +22,10 @@ struct AttnFwd : Attention {
   // data may be null.
   Tensor encoded_softmax;
   // int32, in device memory, 0 before the call and after it; no other call uses it meanwhile. May be null.
-  // With it the persistent schedule is used where there is one (backends.cc).
+  // With it triton uses the persistent schedule where there is one (backends.cc).
   Scalar persistent_counter;
+
+  FwdBackend backend = FwdBackend::kDefault;
 };
 
 // All that can be said about a call without a GPU: a refusal names the argument, its value and

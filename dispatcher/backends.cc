@@ -2,6 +2,8 @@
 
 #include <initializer_list>
 
+#include "dispatcher/text.h"
+
 namespace aotriton::dispatcher {
 namespace {
 
@@ -45,6 +47,56 @@ Extents ExtentsOf(const Tensor& scores) {
 }
 
 }  // namespace
+
+bool CanTakeHopper(const AttnFwd& op, std::string* why) {
+  const auto refuse = [&](const auto&... words) {
+    if (why != nullptr) *why = Text(words...);
+    return false;
+  };
+  if (op.q.dtype == kFloat32) return refuse("it takes fp16 and bf16, the call is of fp32");
+  if (op.bias.data != nullptr) return refuse("it takes no bias");
+  if (op.dropout.p > 0 || op.encoded_softmax.data != nullptr) return refuse("it has no dropout");
+  if (!(op.sm_scale > 0)) return refuse("it needs an sm_scale above 0, the call has ", op.sm_scale);
+  if (op.k.sizes[2] == 0) return refuse("k has no rows");
+  constexpr int64_t kStrideLimit = (int64_t{1} << 40) / 2;  // TMA counts bytes
+  for (const Named& n : {Named{"q", op.q}, Named{"k", op.k}, Named{"v", op.v}, Named{"out", op.out}}) {
+    if (reinterpret_cast<uintptr_t>(n.tensor.data) % 16 != 0) {
+      return refuse("it needs addresses that are multiples of 16, ", n.name, " is at ", n.tensor.data);
+    }
+    for (int i = 0; i < 3; ++i) {
+      const int64_t stride = Stride(n.tensor, i);
+      if (stride % 8 == 0 && stride < kStrideLimit) continue;
+      return refuse("it needs strides that are multiples of 8 below 2^39, ", n.name, " has ", stride, " in dimension ", i);
+    }
+  }
+  return true;
+}
+
+bool IsFasterOnHopper(const AttnFwd& op, std::string* why) {
+  const int64_t head_dim = op.q.sizes[3];
+  // Else triton takes its slower kernels of layout any.
+  const bool has_exact_tile = head_dim == op.v.sizes[3] && head_dim % 16 == 0;
+  constexpr int64_t kFewQueries = 64, kSmallHeadDim = 64, kNarrowWindow = 1024;
+  if (!has_exact_tile) return true;
+  if (ExtentsOf(op).max_seqlen_q <= kFewQueries) {
+    if (why != nullptr) *why = Text("triton is faster for up to ", kFewQueries, " queries");
+    return false;
+  }
+  const auto is_number = [](int32_t side) { return side != kWindowTopLeft && side != kWindowBottomRight; };
+  if (head_dim <= kSmallHeadDim && op.is_windowed && is_number(op.window_left) && is_number(op.window_right) &&
+      int64_t{op.window_left} + op.window_right < kNarrowWindow) {
+    if (why != nullptr) *why = Text("triton is faster for windows of up to ", kNarrowWindow, " keys at head_dim ", kSmallHeadDim);
+    return false;
+  }
+  return true;
+}
+
+Status PlanAttnFwdHopper(const AttnFwd& op, const KernelPack& kernel, Plan* plan) {
+  const int64_t functional = kernel.FindCovering(ChoiceOf(op));
+  if (functional >= 0) return kernel.AddFunctional(static_cast<uint32_t>(functional), ExtentsOf(op), Values(op), plan);
+  return Status(kNotBuilt, Text("its pack has no kernel for ", DTypeName(op.q.dtype), ", head_dim ", op.q.sizes[3], " of q and k, ",
+                                op.v.sizes[3], " of v", op.is_windowed ? ", windowed" : ""));
+}
 
 bool WantsPersistent(const AttnFwd& op) {
   return op.persistent_counter.data != nullptr && op.is_windowed && op.bias.data == nullptr && op.dropout.p == 0 &&

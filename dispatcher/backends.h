@@ -2,6 +2,8 @@
 #ifndef AOTRITON_DISPATCHER_BACKENDS_H_
 #define AOTRITON_DISPATCHER_BACKENDS_H_
 
+#include <string>
+
 #include "dispatcher/attn_bwd.h"
 #include "dispatcher/attn_fwd.h"
 #include "dispatcher/dropout_rng.h"
@@ -14,6 +16,18 @@ namespace aotriton::dispatcher {
 
 // Each appends its launches to `plan`.
 
+// The backend "hopper": whether it can take a valid call, if its pack holds a kernel for it. Else `why` is told the
+// reason; it may be null.
+bool CanTakeHopper(const AttnFwd& op, std::string* why);
+
+// Whether hopper is the faster backend for a call that it can take; `why` as above. By measurements on an H200
+// (tests/gpu/bench.py): a tile of fewer rows or keys wastes less on few queries and on narrow windows.
+bool IsFasterOnHopper(const AttnFwd& op, std::string* why);
+
+// kNotBuilt if the pack has no kernel for the call.
+Status PlanAttnFwdHopper(const AttnFwd& op, const KernelPack& kernel, Plan* plan);
+
+// The backend "triton".
 // Whether a call may take the persistent schedule: it gives a counter, has a window and neither bias nor
 // dropout, and keeps the promises of the layout "aligned".
 bool WantsPersistent(const AttnFwd& op);

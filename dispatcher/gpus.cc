@@ -66,6 +66,10 @@ int Gpu::mod() const {
   return 0;
 }
 
+bool Gpu::HasKernel(KernelId kernel) const {
+  return kKernels[kernel].only_arch == nullptr || info_.arch == kKernels[kernel].only_arch;
+}
+
 Status Gpu::Arch(const platforms::Arch** arch) const {
   *arch = arch_;
   if (arch_ != nullptr) return Status();

@@ -26,6 +26,9 @@ class Gpu {
   // Its row of the arch table; kNoBinaryForGpu, with the archs that have one, if it has none.
   Status Arch(const platforms::Arch** arch) const;
 
+  // Whether kernels of this id are made for its arch.
+  bool HasKernel(KernelId kernel) const;
+
   // A kernel for this GPU, from the pack that is found at the first success.
   Status Find(KernelId kernel, const KernelPack** pack);
 

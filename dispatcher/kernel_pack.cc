@@ -13,6 +13,8 @@ namespace {
 // The contract between kernel and library that this code implements: META `abi`.
 constexpr char kAbi[] = "1";
 
+constexpr int64_t kMaxBoxRows = 256;  // of TMA
+
 constexpr int64_t kMaxGrid = 2147483647;
 // HIP refuses a launch whose threads do not fit into 32 bits.
 constexpr int64_t kMaxThreadsOfHip = 4294967295;
@@ -39,12 +41,28 @@ int DTypeNumber(int32_t dtype) { return dtype == kInt32 ? 4 : dtype; }
 constexpr uint8_t Bit(Axis axis) { return static_cast<uint8_t>(1 << axis); }
 constexpr uint8_t kAttentionAxes = (1 << kAxisCount) - 1;
 
+// "tensor_map<BLOCK_N>", "tensor_map<64>": the rows of a box. False for anything else.
+bool ReadTensorMap(const std::string& type, uint32_t* box_rows) {
+  constexpr char kPrefix[] = "tensor_map<";
+  constexpr size_t kLength = sizeof(kPrefix) - 1;
+  if (type.compare(0, kLength, kPrefix) != 0 || type.back() != '>') return false;
+  const std::string rows = type.substr(kLength, type.size() - kLength - 1);
+  *box_rows = 0;
+  if (rows == "BLOCK_N") return true;
+  char* end = nullptr;
+  const long number = strtol(rows.c_str(), &end, 10);
+  if (*end != '\0' || number < 1 || number > kMaxBoxRows) return false;
+  *box_rows = static_cast<uint32_t>(number);
+  return true;
+}
+
 int64_t Tiles(int64_t rows, int64_t block) { return (rows + block - 1) / block; }
 
 }  // namespace
 
 const Kernel kKernels[kKernelCount] = {
     {"attn_fwd", kForward, kAttentionAxes, true, false},
+    {"attn_fwd_hopper", kForward, Bit(kDType) | Bit(kHeadDim) | Bit(kCausal), true, false, "sm_90"},
     {"attn_fwd_persistent", kForward, Bit(kDType) | Bit(kHeadDim), true, false},
     {"bwd_preprocess", kBackward, Bit(kDType) | Bit(kHeadDim) | Bit(kLayout), true, false},
     {"bwd_dkdv", kBackward, kAttentionAxes, false, true},
@@ -142,6 +160,8 @@ Status KernelPack::BindArguments() {
       binding.type = Type::kI64;
     } else if (known->kind == Kind::kReal && type == "fp32") {
       binding.type = Type::kFp32;
+    } else if (known->kind == Kind::kTensorMap && ReadTensorMap(type, &binding.box_rows)) {
+      binding.type = Type::kTensorMap;
     } else {
       return Foreign(Text("the kernel argument ", argument.name, " has type \"", type, "\""));
     }
@@ -154,8 +174,16 @@ Status KernelPack::BindArguments() {
       return Foreign(Text("functional ", i, " has ", count, " arguments, the limit is ", Launch::kMaxArguments));
     }
     num_programs_.push_back(-1);
+    tile_counters_.push_back(-1);
+    int maps = 0;
     for (uint32_t a = 0; a < count; ++a) {
-      if (bindings_[functional.first_argument + a].value == kNumPrograms) num_programs_.back() = static_cast<int>(a);
+      const Binding& binding = bindings_[functional.first_argument + a];
+      if (binding.value == kNumPrograms) num_programs_.back() = static_cast<int>(a);
+      if (binding.value == kTileCounter) tile_counters_.back() = static_cast<int>(a);
+      maps += binding.type == Type::kTensorMap;
+    }
+    if (maps > Launch::kMaxTensorMaps) {
+      return Foreign(Text("functional ", i, " has ", maps, " tensor maps, the limit is ", Launch::kMaxTensorMaps));
     }
   }
   return Status();
@@ -167,7 +195,10 @@ Status KernelPack::BindVariants() {
     bool is_used;
     std::vector<int32_t>* of_variants;
   };
-  for (const Block& block : {Block{"BLOCK_M", kernel_.has_tiles_of_q, &block_m_}, Block{"BLOCK_N", kernel_.has_tiles_of_k, &block_n_}}) {
+  const bool has_maps_of_k =
+      std::any_of(bindings_.begin(), bindings_.end(), [](const Binding& b) { return b.type == Type::kTensorMap && b.box_rows == 0; });
+  for (const Block& block : {Block{"BLOCK_M", kernel_.has_tiles_of_q, &block_m_},
+                             Block{"BLOCK_N", kernel_.has_tiles_of_k || has_maps_of_k, &block_n_}}) {
     for (uint32_t i = 0; i < pack_->variant_count() && block.is_used; ++i) {
       int32_t rows = 0;
       if (!pack_->Constant(i, block.name, &rows) || rows < 1) {
@@ -252,6 +283,14 @@ int64_t KernelPack::FindExact(const Choice& choice) const {
   return -1;
 }
 
+int64_t KernelPack::FindCovering(const Choice& choice) const {
+  for (const HeadDim& candidate : head_dims_) {
+    if (candidate.tile < std::max(choice.head_dim_qk, choice.head_dim_vo)) continue;
+    if (const int64_t found = Find(choice, candidate.digit, true); found >= 0) return found;
+  }
+  return -1;
+}
+
 int64_t KernelPack::ProgramsOfASequence(uint32_t variant, const Extents& extents) const {
   int64_t programs = 0;
   if (kernel_.has_tiles_of_q) programs += Tiles(extents.max_seqlen_q, block_m_[variant]) * extents.num_head_q;
@@ -295,6 +334,8 @@ Status KernelPack::AddFunctional(uint32_t index, const Extents& extents, const V
   launch.grid = static_cast<uint32_t>(programs * extents.sequences);
 
   launch.num_programs_argument = num_programs_[index];
+  launch.tile_counter_argument = tile_counters_[index];
+  launch.tensor_map_count = 0;
   launch.argument_count = static_cast<int>(functional.argument_count);
   for (int i = 0; i < launch.argument_count; ++i) {
     const Binding binding = bindings_[functional.first_argument + i];
@@ -302,6 +343,16 @@ Status KernelPack::AddFunctional(uint32_t index, const Extents& extents, const V
     argument.name = kKnownArguments[binding.value].name;
     // On a little-endian host the first bytes of the widest are the value of each type.
     argument.value.i64 = values.bits(binding.value);
+    if (binding.type == Type::kTensorMap) {
+      const Tensor& t = *static_cast<const Tensor*>(argument.value.pointer);
+      TensorMap& map = launch.tensor_maps[launch.tensor_map_count++];
+      map.data = t.data;
+      map.dtype = t.dtype;
+      map.box_rows = binding.box_rows > 0 ? binding.box_rows : static_cast<uint32_t>(block_n_[launch.variant]);
+      map.argument = i;
+      for (int d = 0; d < 4; ++d) map.sizes[d] = t.sizes[d];
+      for (int d = 0; d < 3; ++d) map.strides[d] = Stride(t, d);
+    }
     if (binding.type == Type::kI32 && argument.value.i32 != argument.value.i64) {
       return Status(kNotSupported, Text(argument.name, " is ", argument.value.i64, "; the kernel reads it in 32 bits"));
     }

@@ -17,6 +17,7 @@ namespace aotriton::dispatcher {
 
 enum KernelId : uint8_t {
   kAttnFwd,
+  kAttnFwdHopper,
   kAttnFwdPersistent,
   kBwdPreprocess,
   kBwdDkdv,
@@ -37,6 +38,7 @@ struct Kernel {
   uint8_t axes;         // bits 1 << Axis
   bool has_tiles_of_q;  // a program for each BLOCK_M rows of each head of q
   bool has_tiles_of_k;  // and for each BLOCK_N rows of each head of k
+  const char* only_arch = nullptr;  // that has it; null: all have
 };
 extern const Kernel kKernels[kKernelCount];
 
@@ -57,6 +59,9 @@ class KernelPack {
   // The functional for exactly this head_dim; -1 if the pack has none. Of a kernel without the axis layout.
   int64_t FindExact(const Choice& choice) const;
 
+  // The functional of the smallest tile that covers the call's head dims; -1 if the pack has none. Likewise.
+  int64_t FindCovering(const Choice& choice) const;
+
   // Appends the kernel's launch to `plan`; none if it has no program.
   Status Add(const Choice& choice, const Extents& extents, const Values& values, Plan* plan) const;
   // With a functional that was found.
@@ -64,10 +69,11 @@ class KernelPack {
 
  private:
   // What an argument of the pack is bound to, and in which width the kernel reads it.
-  enum class Type : uint8_t { kPointer, kI32, kI64, kFp32 };
+  enum class Type : uint8_t { kPointer, kI32, kI64, kFp32, kTensorMap };
   struct Binding {
     Value value;
     Type type;
+    uint32_t box_rows = 0;  // of a tensor map; 0: the variant's BLOCK_N
   };
   struct HeadDim {
     int64_t tile;
@@ -103,8 +109,9 @@ class KernelPack {
   std::vector<HeadDim> head_dims_;     // ascending
   std::vector<Binding> bindings_;      // of each argument of the pack
   std::vector<int> num_programs_;      // of each functional, the place of this argument in the launch; -1: it has none
+  std::vector<int> tile_counters_;     // likewise
   std::vector<int32_t> block_m_;       // of each variant of the pack; 0 where the kernel has no such tiles
-  std::vector<int32_t> block_n_;
+  std::vector<int32_t> block_n_;       // likewise
 };
 
 }  // namespace aotriton::dispatcher

@@ -20,6 +20,17 @@ struct Argument {
   } value;
 };
 
+// A tensor that a kernel reads or writes by TMA: what the driver makes a tensor map of. The kernels agree on the
+// rest (kernels/declare.bzl): (batch, head, row, column) of 16 bits, in boxes of box_rows rows and 64 columns.
+struct TensorMap {
+  void* data = nullptr;
+  int32_t dtype = 0;
+  uint32_t box_rows = 0;
+  int64_t sizes[4] = {};
+  int64_t strides[3] = {};  // in elements; the last stride is 1
+  int argument = 0;         // of the launch
+};
+
 struct Launch {
   static constexpr int kMaxArguments = 80;
 
@@ -33,7 +44,12 @@ struct Launch {
   // Of a persistent kernel the argument that is given the grid, which is then cut to the number of work
   // groups that run at once; else -1.
   int num_programs_argument = -1;
+  // The argument that is given a counter of the library (counters.h); else -1.
+  int tile_counter_argument = -1;
   int argument_count = 0;
+  int tensor_map_count = 0;
+  static constexpr int kMaxTensorMaps = 4;
+  TensorMap tensor_maps[kMaxTensorMaps];
   Argument arguments[kMaxArguments];  // the first argument_count are set
 };
 

@@ -1,8 +1,11 @@
 #include "dispatcher/run.h"
 
 #include <cstdint>
+#include <string>
+#include <utility>
 
 #include "dispatcher/backends.h"
+#include "dispatcher/counters.h"
 #include "dispatcher/functions.h"
 #include "dispatcher/gpus.h"
 #include "dispatcher/log.h"
@@ -39,6 +42,14 @@ std::string Describe(const Launch& launch, uint32_t grid) {
               " threads, ", launch.shared, " bytes shared");
 }
 
+Status Encode(Driver* driver, const Launch& launch, const TensorMap& map, EncodedTensorMap* encoded) {
+  Status status = driver->EncodeTensorMap({map.data, map.dtype, map.sizes, map.strides, map.box_rows}, encoded);
+  if (status.ok()) return status;
+  return Status(status.code(), Text(status.text(), ", for ", launch.arguments[map.argument].name, " of ", launch.pack->Meta("kernel"), ": address ",
+                                    map.data, ", sizes ", Tuple(map.sizes, 4), ", strides ", Tuple(map.strides, 3), ", boxes of ", map.box_rows,
+                                    " rows"));
+}
+
 Status Carry(const Plan& plan, const StreamPlace& where, void* stream, Goal goal) {
   CurrentPlace current(where.driver);
   if (Status status = current.Enter(where.place); !status.ok()) return status;
@@ -50,11 +61,25 @@ Status Carry(const Plan& plan, const StreamPlace& where, void* stream, Goal goal
     Status status = LoadFunction(where.driver, where.place, *arch, plan.launches[i], &functions[i]);
     if (!status.ok()) return status;
   }
+  for (int i = 0; i < plan.launch_count && goal == Goal::kPrepare; ++i) {
+    if (plan.launches[i].tile_counter_argument < 0) continue;
+    if (Status status = PrepareCounter(where.driver, where.place, stream); !status.ok()) return status;
+  }
   for (int i = 0; i < plan.launch_count && goal == Goal::kLaunch; ++i) {
     const Launch& launch = plan.launches[i];
     void* arguments[Launch::kMaxArguments];
     for (int a = 0; a < launch.argument_count; ++a) {
       arguments[a] = const_cast<void*>(static_cast<const void*>(&launch.arguments[a].value));
+    }
+    EncodedTensorMap maps[Launch::kMaxTensorMaps];
+    for (int m = 0; m < launch.tensor_map_count; ++m) {
+      if (Status status = Encode(where.driver, launch, launch.tensor_maps[m], &maps[m]); !status.ok()) return status;
+      arguments[launch.tensor_maps[m].argument] = &maps[m];
+    }
+    int32_t* counter = nullptr;
+    if (launch.tile_counter_argument >= 0) {
+      if (Status status = FindCounter(where.driver, where.place, stream, &counter); !status.ok()) return status;
+      arguments[launch.tile_counter_argument] = &counter;
     }
     uint32_t grid = launch.grid;
     int64_t num_programs = 0;  // the kernel reads it in 32 bits or in 64
@@ -71,8 +96,30 @@ Status Carry(const Plan& plan, const StreamPlace& where, void* stream, Goal goal
   return current.Leave();
 }
 
+// Whether a backend that gives this answer cannot take the call, and another one may. What is broken
+// (a damaged pack, no memory) is no reason to hide it behind another backend.
+bool IsUnable(const Status& status) {
+  return status.code() == kNotSupported || status.code() == kNotBuilt || status.code() == kFileNotFound;
+}
+
+// Whether hopper is taken only where it is the faster one.
+enum class Hopper { kIfFaster, kIfAble };
+
+Status MakeHopperPlan(const AttnFwd& op, const StreamPlace& where, Hopper when, Plan* plan) {
+  Gpu* const gpu = where.gpu;
+  if (!gpu->HasKernel(kAttnFwdHopper)) return Status(kNotSupported, Text("it is for sm_90, the GPU is ", gpu->info().arch));
+  std::string why;
+  std::string* const told = when == Hopper::kIfAble || IsLogged(LogLevel::kCall) ? &why : nullptr;
+  if (!CanTakeHopper(op, told)) return Status(kNotSupported, std::move(why));
+  if (when == Hopper::kIfFaster && !IsFasterOnHopper(op, told)) return Status(kNotSupported, std::move(why));
+  if (!where.driver->serves_hopper()) return Status(kNotSupported, "it needs a driver of CUDA 12 or newer");
+  const KernelPack* kernel = nullptr;
+  Status status = gpu->Find(kAttnFwdHopper, &kernel);
+  return status.ok() ? PlanAttnFwdHopper(op, *kernel, plan) : status;
+}
+
 // All packs of a call are found before its plan is begun, and the plan is whole before anything is loaded.
-Status MakePlan(const AttnFwd& op, Gpu* gpu, Plan* plan) {
+Status MakeTritonPlan(const AttnFwd& op, Gpu* gpu, Plan* plan) {
   const KernelPack *forward = nullptr, *persistent = nullptr, *mask = nullptr;
   const bool has_mask = op.encoded_softmax.data != nullptr;
   Status status = gpu->Find(kAttnFwd, &forward);
@@ -89,15 +136,34 @@ Status MakePlan(const AttnFwd& op, Gpu* gpu, Plan* plan) {
   return status;
 }
 
-Status MakePlan(const EncodedSoftmax& op, Gpu* gpu, Plan* plan) {
+Status MakePlan(const AttnFwd& op, const StreamPlace& where, Plan* plan) {
+  if (op.backend == FwdBackend::kHopper) {
+    const Status status = MakeHopperPlan(op, where, Hopper::kIfAble, plan);
+    return status.ok() ? status : Status(status.code(), Text("the backend hopper cannot take the call: ", status.text()));
+  }
+  const bool is_choice = op.backend == FwdBackend::kDefault && where.gpu->HasKernel(kAttnFwdHopper);
+  if (is_choice) {
+    const Status status = MakeHopperPlan(op, where, Hopper::kIfFaster, plan);
+    if (status.ok() || !IsUnable(status)) return status;
+    Log(LogLevel::kCall, "attn_fwd passes over the backend hopper: ", status.text());
+  }
+  const Status triton = MakeTritonPlan(op, where.gpu, plan);
+  if (triton.ok() || !is_choice || !IsUnable(triton)) return triton;
+  plan->launch_count = 0;
+  const Status hopper = MakeHopperPlan(op, where, Hopper::kIfAble, plan);  // slower is better than not at all
+  if (hopper.ok() || !IsUnable(hopper)) return hopper;
+  return Status(triton.code(), Text("no backend takes the call. triton: ", triton.text(), ". hopper: ", hopper.text()));
+}
+
+Status MakePlan(const EncodedSoftmax& op, const StreamPlace& where, Plan* plan) {
   const KernelPack* mask = nullptr;
-  Status status = gpu->Find(kDebugSimulateEncodedSoftmax, &mask);
+  Status status = where.gpu->Find(kDebugSimulateEncodedSoftmax, &mask);
   return status.ok() ? PlanEncodedSoftmax(op, *mask, plan) : status;
 }
 
-Status MakePlan(const DropoutRng& op, Gpu* gpu, Plan* plan) {
+Status MakePlan(const DropoutRng& op, const StreamPlace& where, Plan* plan) {
   const KernelPack* rng = nullptr;
-  Status status = gpu->Find(kDebugFillDropoutRng, &rng);
+  Status status = where.gpu->Find(kDebugFillDropoutRng, &rng);
   return status.ok() ? PlanDropoutRng(op, *rng, plan) : status;
 }
 
@@ -126,13 +192,8 @@ Status MakeFusedPlan(const AttnBwd& op, Gpu* gpu, Plan* plan) {
   return status.ok() ? PlanBwdFused(op, *fused, plan) : status;
 }
 
-// Whether a backend that gives this answer cannot take the call, and another one may. What is broken
-// (a damaged pack, no memory) is no reason to hide it behind another backend.
-bool IsUnable(const Status& status) {
-  return status.code() == kNotSupported || status.code() == kNotBuilt || status.code() == kFileNotFound;
-}
-
-Status MakePlan(const AttnBwd& op, Gpu* gpu, Plan* plan) {
+Status MakePlan(const AttnBwd& op, const StreamPlace& where, Plan* plan) {
+  Gpu* const gpu = where.gpu;
   if (BackendOf(op) == BwdBackend::kFused) {
     if (op.backend == BwdBackend::kDefault) Log(LogLevel::kCall, "attn_bwd passes over the backend triton_split: it needs a delta, the call has none");
     return MakeFusedPlan(op, gpu, plan);
@@ -155,7 +216,7 @@ Status RunOp(const Op& op, void* stream, Goal goal) {
   if (Status status = Locate(stream, &where); !status.ok()) return status;
   Plan plan;
   plan.multiprocessors = where.gpu->info().multiprocessors;
-  if (Status status = MakePlan(op, where.gpu, &plan); !status.ok()) return status;
+  if (Status status = MakePlan(op, where, &plan); !status.ok()) return status;
   return goal == Goal::kCheck ? Status() : Carry(plan, where, stream, goal);
 }
 

@@ -48,6 +48,27 @@ def tensor(name, type, align = 0, unless = None, align_unless = None):
     """
     return struct(kind = "tensor", name = name, type = type, align = align, unless = unless, align_unless = align_unless, constant = "0")
 
+def tensor_map(name, dtype, rows, columns):
+    """A tensor (batch, head, row, column) that a kernel of Hopper reads or writes by TMA, in tiles [rows, columns].
+
+    In the kernel it is a tensor descriptor, whose own sizes and strides are not set.
+
+    Args:
+      name: the kernel's parameter.
+      dtype: of 16 bits; may name an axis in braces, like columns.
+      rows: a number, or the constexpr of the config that says it.
+      columns: a multiple of 64.
+    """
+    return struct(
+        kind = "tensor_map",
+        name = name,
+        type = "tensor_map<%s,%s,%s>" % (dtype, rows, columns),
+        align = 0,
+        unless = None,
+        align_unless = None,
+        constant = None,
+    )
+
 def scalar(name, type, unless = None, constant = 0):
     """A number given at launch; where `unless` holds it is compiled as `constant`.
 
@@ -100,15 +121,16 @@ def config(constants, num_warps = 4, num_stages = 1, waves_per_eu = 0, max_regis
         **bounds
     )
 
-def kernel_declaration(entry, axes, arguments, configs, exclude = [], profiles = {}, general = None, max_spills = -1, fp_fusion = True):
+def kernel_declaration(entry, axes, arguments, configs, exclude = [], archs = None, profiles = {}, general = None, max_spills = -1, fp_fusion = True):
     """What triton_kernel needs to know of a kernel.
 
     Args:
       entry: the @triton.jit function.
       axes: list of axis(); their order gives the functional number.
-      arguments: list of tensor(), scalar(), stride(), constexpr(), in the kernel's order.
+      arguments: list of tensor(), tensor_map(), scalar(), stride(), constexpr(), in the kernel's order.
       configs: function(arch, values) -> list of config(), values = {axis: value}.
       exclude: list of {axis: value}: combinations that are not built. Give the reason in a comment.
+      archs: those that have the kernel; None: all.
       profiles: {"smoke": list, "core": list} of {axis: value or list of values}: what these hold.
         "core" holds also what "smoke" holds, "full" everything. Without "smoke" it holds what "core" holds, without "core" that holds everything.
       general: {axis: value}: functionals that serve calls with any feature, or none. A filter of features leaves them in.
@@ -130,6 +152,7 @@ def kernel_declaration(entry, axes, arguments, configs, exclude = [], profiles =
         arguments = arguments,
         configs = configs,
         exclude = exclude,
+        archs = archs,
         profiles = {"smoke": profiles.get("smoke", core), "core": core},
         general = general,
         max_spills = max_spills,

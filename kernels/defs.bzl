@@ -2,7 +2,7 @@
 
 `triton_kernel` declares a kernel, `triton_pack` packs it, `triton_images` gathers packs of one
 arch or several into the tree that the library reads; the words of a declaration
-(`axis`, `tensor`, `scalar`, `stride`, `constexpr`, `config`) come from //kernels:declare.bzl.
+(`axis`, `tensor`, `tensor_map`, `scalar`, `stride`, `constexpr`, `config`) come from //kernels:declare.bzl.
 """
 
 load("//platforms:defs.bzl", "TARGETS")
@@ -48,6 +48,7 @@ def triton_kernel(name, src, declaration, family, deps = [], visibility = None, 
             configs = {
                 arch: json.encode(_checked(declaration.configs(arch, functional.values), compiled, target, arch))
                 for arch in TARGETS
+                if not declaration.archs or arch in declaration.archs
             },
             deps = deps,
             entry = declaration.entry,

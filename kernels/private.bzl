@@ -31,7 +31,7 @@ def _parameter_file(ctx):
 
 def _triton_functional_impl(ctx):
     toolchain = ctx.toolchains[TOOLCHAIN_TYPE]
-    configs = json.decode(ctx.attr.configs[toolchain.arch])
+    configs = json.decode(ctx.attr.configs.get(toolchain.arch, "[]"))
 
     # What all variants share, in a parameter file as a persistent worker wants it: one shot
     # and worker then see the same command line.
@@ -108,7 +108,7 @@ triton_functional = rule(
     implementation = _triton_functional_impl,
     attrs = {
         "axes": attr.string(mandatory = True, doc = "JSON: [[axis, [values]], ...]."),
-        "configs": attr.string_dict(mandatory = True, doc = "arch -> JSON list of configs."),
+        "configs": attr.string_dict(mandatory = True, doc = "arch -> JSON list of configs, of each arch that has the kernel."),
         "deps": attr.label_list(allow_files = [".py"], doc = "Python files that the source imports."),
         "entry": attr.string(mandatory = True, doc = "The @triton.jit function."),
         "family": attr.string(mandatory = True, doc = "Directory of the pack."),

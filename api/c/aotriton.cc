@@ -100,6 +100,7 @@ Status Read(const aotriton_attn_fwd_args* caller, AttnFwd* op) {
   op->dropout.seed_output = ToScalar(args->philox_seed_output);
   op->dropout.offset_output = ToScalar(args->philox_offset_output);
   op->persistent_counter = {args->persistent_counter, kInt32};
+  op->backend = static_cast<FwdBackend>(args->backend);
   return Status();
 }
 

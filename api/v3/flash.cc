@@ -107,10 +107,14 @@ int32_t ForcedBackend(const attn_options* options) {
   return options != nullptr ? *reinterpret_cast<const int32_t*>(options) : -1;
 }
 
-Status CheckFwdBackend(int32_t index) {
-  if (index == -1 || index == 0) return {};
+Status SetFwdBackend(int32_t index, dispatcher::AttnFwd* op) {
+  switch (index) {
+    case -1: op->backend = dispatcher::FwdBackend::kDefault; return {};
+    case 0: op->backend = dispatcher::FwdBackend::kTriton; return {};
+    case 1: op->backend = dispatcher::FwdBackend::kHopper; return {};
+  }
   return {dispatcher::kNotSupported,
-          dispatcher::Text("force_backend_index is ", index, "; it must be -1 (the library chooses) or 0 (Triton)")};
+          dispatcher::Text("force_backend_index is ", index, "; it must be -1 (the library chooses), 0 (triton) or 1 (hopper)")};
 }
 
 Status SetBwdBackend(int32_t index, dispatcher::AttnBwd* op) {
@@ -185,7 +189,7 @@ Status Launch(const FwdV1& p, Stream stream) {
 
 Status Launch(const FwdV3& p, bool has_bits, const attn_options* options, Stream stream) {
   dispatcher::AttnFwd op;
-  Status status = CheckFwdBackend(ForcedBackend(options));
+  Status status = SetFwdBackend(ForcedBackend(options), &op);
   if (status.ok()) status = Read(p.head, p.tail, &op);
   if (status.ok() && has_bits) {
     status = ReadBits(p.tail.varlen_bits, p.lengths, p.starts, &op.varlen);

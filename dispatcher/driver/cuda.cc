@@ -6,6 +6,7 @@
 
 #include "dispatcher/driver/driver.h"
 #include "dispatcher/driver/shared_library.h"
+#include "dispatcher/tensor.h"
 #include "dispatcher/text.h"
 
 namespace aotriton::dispatcher {
@@ -20,6 +21,13 @@ constexpr int kComputeCapabilityMajor = 75;
 constexpr int kComputeCapabilityMinor = 76;
 constexpr int kMaxDynamicSharedSizeBytes = 8;   // CU_FUNC_ATTRIBUTE_...
 constexpr uint32_t kSharedWithoutAsking = 48 * 1024;
+constexpr int kMapFloat16 = 6, kMapBFloat16 = 9;  // CU_TENSOR_MAP_DATA_TYPE_...
+constexpr int kInterleaveNone = 0;                // CU_TENSOR_MAP_...
+constexpr int kSwizzle128B = 3;
+constexpr int kL2Promotion128B = 2;
+constexpr int kOutsideReadsAs0 = 0;
+constexpr int kStreamNonBlocking = 1;     // CU_STREAM_NON_BLOCKING
+constexpr int kCaptureModeRelaxed = 2;    // CU_STREAM_CAPTURE_MODE_RELAXED
 
 struct Api {
   SharedLibrary library;
@@ -40,6 +48,19 @@ struct Api {
   Result (*LaunchKernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**);
   Result (*OccupancyMaxActiveBlocks)(int*, void*, int, size_t);
   Result (*GetErrorName)(Result, const char**);
+  // Of CUDA 12: null where there is an older driver.
+  Result (*TensorMapEncodeTiled)(EncodedTensorMap*, int, uint32_t, void*, const uint64_t*, const uint64_t*, const uint32_t*,
+                                 const uint32_t*, int, int, int, int);
+  Result (*StreamGetId)(void*, unsigned long long*);
+  Result (*StreamIsCapturing)(void*, int*);
+  Result (*ThreadExchangeStreamCaptureMode)(int*);
+  Result (*MemAlloc)(uint64_t*, size_t);
+  Result (*MemFree)(uint64_t);
+  Result (*MemsetD8Async)(uint64_t, unsigned char, size_t, void*);
+  Result (*StreamCreate)(void**, unsigned);
+  Result (*StreamSynchronize)(void*);
+  Result (*StreamDestroy)(void*);
+  bool serves_hopper;
 
   // "" or what is missing.
   std::string Open() {
@@ -66,7 +87,19 @@ struct Api {
     bind(&LaunchKernel, "cuLaunchKernel");
     bind(&OccupancyMaxActiveBlocks, "cuOccupancyMaxActiveBlocksPerMultiprocessor");
     bind(&GetErrorName, "cuGetErrorName");
-    return missing != nullptr ? Text("libcuda has no ", missing) : "";
+    if (missing != nullptr) return Text("libcuda has no ", missing);
+    bind(&TensorMapEncodeTiled, "cuTensorMapEncodeTiled");
+    bind(&StreamGetId, "cuStreamGetId");
+    bind(&StreamIsCapturing, "cuStreamIsCapturing");
+    bind(&ThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode");
+    bind(&MemAlloc, "cuMemAlloc_v2");
+    bind(&MemFree, "cuMemFree_v2");
+    bind(&MemsetD8Async, "cuMemsetD8Async");
+    bind(&StreamCreate, "cuStreamCreate");
+    bind(&StreamSynchronize, "cuStreamSynchronize");
+    bind(&StreamDestroy, "cuStreamDestroy_v2");
+    serves_hopper = missing == nullptr;
+    return "";
   }
 
   Status Check(Result result, const char* call) const {
@@ -155,7 +188,58 @@ class Cuda final : public Driver {
                       "cuLaunchKernel");
   }
 
+  bool serves_hopper() const override { return api_.serves_hopper; }
+
+  Status EncodeTensorMap(const TensorMapShape& shape, EncodedTensorMap* map) override {
+    constexpr uint32_t kBoxColumns = 64, kOneByOne[] = {1, 1, 1, 1};
+    uint64_t sizes[4], strides[3];  // the column comes first; strides in bytes
+    for (int i = 0; i < 4; ++i) sizes[i] = static_cast<uint64_t>(shape.sizes[3 - i]);
+    for (int i = 0; i < 3; ++i) strides[i] = static_cast<uint64_t>(shape.strides[2 - i] * ElementSize(shape.dtype));
+    const uint32_t box[] = {kBoxColumns, shape.box_rows, 1, 1};
+    return api_.Check(api_.TensorMapEncodeTiled(map, shape.dtype == kBFloat16 ? kMapBFloat16 : kMapFloat16, 4, shape.data, sizes, strides,
+                                                box, kOneByOne, kInterleaveNone, kSwizzle128B, kL2Promotion128B, kOutsideReadsAs0),
+                      "cuTensorMapEncodeTiled");
+  }
+
+  Status Identify(void* stream, uint64_t* id, bool* is_capturing) override {
+    int capture = 0;
+    Status status = api_.Check(api_.StreamIsCapturing(stream, &capture), "cuStreamIsCapturing");
+    *is_capturing = capture != 0;
+    if (!status.ok() || *is_capturing) return status;  // then asking for its id would end the capture
+    unsigned long long found = 0;
+    status = api_.Check(api_.StreamGetId(stream, &found), "cuStreamGetId");
+    *id = found;
+    return status;
+  }
+
+  Status AllocateZeroed(size_t size, void** memory) override {
+    // Else an allocation would break a capture that is under way, on this thread or on another.
+    int mode = kCaptureModeRelaxed;
+    Status status = api_.Check(api_.ThreadExchangeStreamCaptureMode(&mode), "cuThreadExchangeStreamCaptureMode");
+    if (!status.ok()) return status;
+    uint64_t address = 0;
+    status = api_.Check(api_.MemAlloc(&address, size), "cuMemAlloc");
+    if (status.ok()) {
+      status = Zero(address, size);
+      if (!status.ok()) (void)api_.MemFree(address);
+    }
+    *memory = reinterpret_cast<void*>(address);
+    Status restored = api_.Check(api_.ThreadExchangeStreamCaptureMode(&mode), "cuThreadExchangeStreamCaptureMode");
+    return status.ok() ? restored : status;
+  }
+
  private:
+  // On a stream of its own: the default one may not be used while a stream is being captured.
+  Status Zero(uint64_t address, size_t size) {
+    void* stream = nullptr;
+    Status status = api_.Check(api_.StreamCreate(&stream, kStreamNonBlocking), "cuStreamCreate");
+    if (!status.ok()) return status;
+    status = api_.Check(api_.MemsetD8Async(address, 0, size, stream), "cuMemsetD8Async");
+    if (status.ok()) status = api_.Check(api_.StreamSynchronize(stream), "cuStreamSynchronize");
+    (void)api_.StreamDestroy(stream);
+    return status;
+  }
+
   // Retained once and never released: modules live in it until the process ends.
   Status PrimaryContextOfDevice0(Context* context) {
     *context = primary_.load(std::memory_order_acquire);

@@ -3,6 +3,7 @@
 #ifndef AOTRITON_DISPATCHER_DRIVER_DRIVER_H_
 #define AOTRITON_DISPATCHER_DRIVER_DRIVER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -34,6 +35,20 @@ struct LaunchShape {
   uint32_t shared = 0;
 };
 
+// CUtensorMap: how TMA finds a tensor. Passed to a kernel by value.
+struct alignas(64) EncodedTensorMap {
+  unsigned char bytes[128];
+};
+
+// A tensor (batch, head, row, column) of 16-bit elements for TMA; sizes and strides are in that order.
+struct TensorMapShape {
+  void* data = nullptr;
+  int32_t dtype = 0;  // of tensor.h
+  const int64_t* sizes = nullptr;    // 4
+  const int64_t* strides = nullptr;  // 3, in elements; the last stride is 1
+  uint32_t box_rows = 0;             // of a copy; it has 64 columns, 128 bytes, swizzled
+};
+
 class Driver {
  public:
   virtual ~Driver() = default;
@@ -57,6 +72,18 @@ class Driver {
   // How many work groups of this shape run at once on one multiprocessor.
   virtual Status ActiveWorkGroups(void* function, uint32_t threads, uint32_t shared, uint32_t* count) = 0;
   virtual Status Launch(void* function, const LaunchShape& shape, void** arguments, void* stream) = 0;
+
+  // What kernels of Hopper need beside; only a driver that has it is asked the rest.
+  virtual bool serves_hopper() const { return false; }
+  virtual Status EncodeTensorMap(const TensorMapShape&, EncodedTensorMap*) { return Unserved(); }
+  // `id` is the stream's for the life of the process: a handle may come again. A stream that is being captured into a
+  // graph has none.
+  virtual Status Identify(void* /*stream*/, uint64_t* /*id*/, bool* /*is_capturing*/) { return Unserved(); }
+  // Device memory of the current place, all 0 when this returns, also while a stream is being captured.
+  virtual Status AllocateZeroed(size_t /*size*/, void** /*memory*/) { return Unserved(); }
+
+ private:
+  static Status Unserved() { return Status(kNotSupported, "the GPU runtime has nothing that kernels of Hopper need"); }
 };
 
 // Keeps `place` current while it lives.

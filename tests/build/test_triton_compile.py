@@ -150,3 +150,32 @@ def test_an_interrupted_build_leaves_no_compiler_behind(tmp_path):
         time.sleep(0.05)
     os.kill(child, signal.SIGKILL)
     raise AssertionError("the compiling child outlived its parent")
+
+
+def gluon_request(out, entry, types):
+    """The arguments of one compilation of small_gluon_kernel.py for sm_90, and its report."""
+    source = os.path.join(out, "small_gluon_kernel.py")
+    shutil.copyfile(os.path.join(REPO, "tests/build/small_gluon_kernel.py"), source)
+    signature = {"types": types, "alignments": {}, "constants": {}}
+    arguments, _, report = request(out, "sm_90", src=source, entry=entry, kernel=entry, signature=json.dumps(signature),
+                                   config=json.dumps({**CONFIG, "constants": {"ROWS": 64}}), max_spills="-1")
+    return arguments, report
+
+
+def test_a_gluon_kernel_takes_tensor_maps(tmp_path):
+    arguments, report = gluon_request(
+        str(tmp_path), "copy", {"map_X": "tensor_map<bf16,ROWS,64>", "map_Y": "tensor_map<bf16,64,64>", "row": "i32"})
+    result = one_shot(arguments)
+    assert result.returncode == 0, result.stderr
+    with open(report) as file:
+        made = json.load(file)["arguments"]
+    unread = [["unread", "i32"]] * 4 + [["unread", "i64"]] * 4
+    assert made == [["map_X", "tensor_map<ROWS>"], *unread, ["map_Y", "tensor_map<64>"], *unread, ["row", "i32"],
+                    ["global_scratch", "*i8"], ["profile_scratch", "*i8"]]
+
+
+def test_matrix_instructions_one_after_another_are_an_error(tmp_path):
+    arguments, report = gluon_request(str(tmp_path), "serialised", {"map_X": "tensor_map<bf16,ROWS,64>", "Y": "*fp32", "count": "i32"})
+    result = one_shot(arguments)
+    assert result.returncode == 1 and not os.path.exists(report)
+    assert "ptxas runs the matrix instructions one after another: " in result.stderr and "(C7514)" in result.stderr, result.stderr

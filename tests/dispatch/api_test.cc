@@ -469,7 +469,10 @@ TEST_F(ApiTest, V3RefusesByName) {
   v3::attn_options options;
   options.force_backend_index = 1;
   EXPECT_EQ(v3::attn_fwd(Params(), 3, stream_, &options), hipErrorNotSupported);
-  EXPECT_STREQ(aotriton_last_error(), "force_backend_index is 1; it must be -1 (the library chooses) or 0 (Triton)");
+  EXPECT_STREQ(aotriton_last_error(), "the backend hopper cannot take the call: it is for sm_90, the GPU is gfx942");
+  options.force_backend_index = 2;
+  EXPECT_EQ(v3::attn_fwd(Params(), 3, stream_, &options), hipErrorNotSupported);
+  EXPECT_STREQ(aotriton_last_error(), "force_backend_index is 2; it must be -1 (the library chooses), 0 (triton) or 1 (hopper)");
   EXPECT_TRUE(fake_hip::Launches().empty());
 }
 

@@ -27,6 +27,7 @@ def attention_axes(*tiles):
 
 AXES = {
     "attn_fwd": attention_axes(16, 32, 64, 128),
+    "attn_fwd_hopper": [("dtype", ("fp16", "bf16")), head_dims(64, 128), FLAGS["causal"]],
     "attn_fwd_persistent": [("dtype", ("fp16", "bf16")), head_dims(16, 64, 128)],
     "bwd_preprocess": [DTYPES, head_dims(16, 32, 64, 128), LAYOUTS],
     "bwd_dkdv": attention_axes(16, 32, 64, 128),
@@ -68,6 +69,17 @@ def arguments(kernel, values):
             + several("i32", "varlen_type", *(["head_dim_vo"] if is_any else []), "lse_compact")
             + several("*i8", "global_scratch", "profile_scratch"))
 
+    if kernel == "attn_fwd_hopper":
+        unread = [("unread", "i32")] * 4 + [("unread", "i64")] * 4
+        maps = [("map_Q", "tensor_map<64>"), ("map_K", "tensor_map<BLOCK_N>"), ("map_V", "tensor_map<BLOCK_N>"), ("map_Out", "tensor_map<64>")]
+        return (
+            [one for a_map in maps for one in [a_map, *unread]] + [("Out", pointer), ("L", "*fp32"), ("sm_scale", "fp32")]
+            + strides("o", "zhm") + strides("l", "zh")
+            + several("i32", "num_sequences", "num_head_q", "num_head_k", "max_seqlen_q", "max_seqlen_k")
+            + several("*i32", "cu_seqlens_q", "cu_seqlens_k", "seq_starts_q", "seq_starts_k")
+            + several("i32", "varlen_type", "head_dim_vo", *(["window_left", "window_right"] if values["causal"] == "1" else []))
+            + [("lse_scale", "fp32")] + several("i32", "store_lse", "lse_compact", "num_programs") + [("tile_counter", "*i32")]
+            + several("*i8", "global_scratch", "profile_scratch"))
     if kernel == "attn_fwd_persistent":
         tensors = ["q", "k", "v", "o"]
         return (

@@ -98,6 +98,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Status status;
     switch (id) {
       case kAttnFwd: status = PlanAttnFwd(forward, *bound, nullptr, &plan); break;
+      case kAttnFwdHopper: status = PlanAttnFwdHopper(forward, *bound, &plan); break;
       case kAttnFwdPersistent: status = PlanAttnFwd(forward, *bound, bound.get(), &plan); break;
       case kBwdFused: status = PlanBwdFused(call, *bound, &plan); break;
       case kDebugSimulateEncodedSoftmax: status = PlanEncodedSoftmax({call.q, {}}, *bound, &plan); break;

@@ -47,16 +47,17 @@ class Case:
       varlen: None or (Rows of the queries, Rows of the keys, kind).
       given: tensors by name in place of random ones: anything with a `view`.
       lse_by_sequence: with varlen, logsumexp is (N, Hq, max_seqlen_q) though it need not be.
+      fwd_backend: of attn_fwd; None: the library chooses.
       way: which API the calls go through, one of calls.WAYS; may be set anew at any time.
     """
 
     def __init__(self, shape, dtype, *, layouts=None, sm_scale=None, window=None, is_causal=False, bias=False,
                  bias_scale=1.0, scale=1.0, dropout_p=0.0, seed=SEED, offset1=OFFSET1, offset2=OFFSET2,
-                 varlen=None, lse_by_sequence=False, given=None, way="python", numbers=0):
+                 varlen=None, lse_by_sequence=False, given=None, fwd_backend=None, way="python", numbers=0):
         b, hq, hk, sq, sk, d, dv = shape
         self.dtype, self.sm_scale, self.window, self.is_causal = dtype, sm_scale, window, is_causal
         self.dropout_p, self.philox = dropout_p, (seed, offset1, offset2)
-        self.layouts, self.varlen, self.way = layouts or {}, varlen, way
+        self.layouts, self.varlen, self.way, self.fwd_backend = layouts or {}, varlen, way, fwd_backend
         self.lse_by_sequence = lse_by_sequence or bool(varlen) and varlen[2] == "padded"
         bq = bk = b
         if varlen:
@@ -155,7 +156,7 @@ class Case:
             more.setdefault("persistent_counter", self.counter)
         with self._untouched(("q", "k", "v", "bias"), {"out": self.out, "lse": self.lse}):
             calls.attn_fwd(self.way, self.q.view, self.k.view, self.v.view, out=self.out.view,
-                           logsumexp=self.lse.view if with_lse else False, **self.options, **more)
+                           logsumexp=self.lse.view if with_lse else False, backend=self.fwd_backend, **self.options, **more)
         assert self.counter.item() == 0, f"the persistent schedule left its counter at {self.counter.item()}"
         return self.out, self.lse
 

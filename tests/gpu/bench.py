@@ -1,4 +1,4 @@
-"""TFLOP/s of forward and backward beside PyTorch's flash and cuDNN attention, and the host time of a call.
+"""TFLOP/s of forward and backward beside PyTorch's flash, cuDNN and efficient attention, and the host time of a call.
 
 bf16, batch * seqlen = 16384, heads * head_dim = 2048. The contestants take turns within a round, so
 that clock and power drift hits all alike; a contestant's time is the median of its rounds' medians.
@@ -19,6 +19,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
 from tests.gpu.placing import DEVICE, generator
+from tests.kernels.reference import keep_mask
 
 TOKENS, WIDTH = 16384, 2048
 ROUND_MS = 25
@@ -26,7 +27,8 @@ ROUND_MS = 25
 
 def _backend(name):
     """The context in which a contestant runs; entered outside what is timed."""
-    backends = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION}
+    backends = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION,
+                "efficient": SDPBackend.EFFICIENT_ATTENTION}
     return sdpa_kernel(backends[name]) if name in backends else contextlib.nullcontext()
 
 
@@ -51,18 +53,83 @@ def _median_ms(function):
 
 
 def _forwards(q, k, v, is_causal):
-    """{name: function that gives out}."""
+    """{name: function that gives out}; "triton" is that backend where the library may choose another."""
     out, lse = aotriton.attn_fwd(q, k, v, is_causal=is_causal)
-    contestants = {
-        "aotriton": lambda: aotriton.attn_fwd(q, k, v, is_causal=is_causal, out=out, logsumexp=lse)[0],
-        "flash": lambda: scaled_dot_product_attention(q, k, v, is_causal=is_causal),
-        "cudnn": lambda: scaled_dot_product_attention(q, k, v, is_causal=is_causal),
-    }
+
+    def ours(**options):
+        return lambda: aotriton.attn_fwd(q, k, v, is_causal=is_causal, out=out, logsumexp=lse, **options)[0]
+
+    contestants = {"aotriton": ours(), "triton": ours(backend="triton")}
     if is_causal:
         counter = torch.zeros(1, dtype=torch.int32, device=DEVICE)
-        contestants["persistent"] = lambda: aotriton.attn_fwd(
-            q, k, v, is_causal=True, out=out, logsumexp=lse, persistent_counter=counter)[0]
-    return _agreeing(contestants, "aotriton")
+        contestants["persistent"] = ours(backend="triton", persistent_counter=counter)
+    for name in ("flash", "cudnn", "efficient"):
+        contestants[name] = lambda: scaled_dot_product_attention(q, k, v, is_causal=is_causal, enable_gqa=q.shape[1] != k.shape[1])
+    return _agreeing(contestants)
+
+
+# name -> (batch, heads of q, of k, seqlen_q, seqlen_k, head_dim_qk, head_dim_vo), what else the call has
+CALLS = {
+    "gqa 8:1": ((4, 16, 2, 4096, 4096, 128, 128), {}),
+    "gqa 8:1, causal": ((4, 16, 2, 4096, 4096, 128, 128), {"is_causal": True}),
+    "bottom-right causal": ((4, 16, 16, 4096, 5000, 128, 128), {"window": (aotriton.WINDOW_BOTTOM_RIGHT,) * 2}),
+    "window 1024": ((4, 16, 16, 4096, 4096, 128, 128), {"window": (1023, 0)}),
+    "window 1024, head_dim 64": ((4, 32, 32, 4096, 4096, 64, 64), {"window": (1023, 0)}),
+    "head_dim 80": ((4, 16, 16, 4096, 4096, 80, 80), {}),
+    "head_dim 96, causal": ((4, 16, 16, 4096, 4096, 96, 96), {"is_causal": True}),
+    "head_dim 192/128, causal": ((4, 16, 16, 4096, 4096, 192, 128), {"is_causal": True}),
+    "short": ((128, 16, 16, 128, 128, 64, 64), {}),
+    "seqlen 512, causal": ((32, 16, 16, 512, 512, 128, 128), {"is_causal": True}),
+    **{f"window {n}, head_dim {d}": ((4, 2048 // d, 2048 // d, 4096, 4096, d, d), {"window": (n - 1, 0)}) for n in (256, 512, 2048) for d in (64, 128)},
+    **{f"{n} queries": ((16, 32, 8, n, 4096, 128, 128), {}) for n in (16, 64, 128)},
+    "decode": ((64, 32, 8, 1, 4096, 128, 128), {}),
+    "one decode": ((1, 32, 8, 1, 8192, 128, 128), {}),
+    "varlen": ((1, 16, 16, 16384, 16384, 128, 128), {"lengths": [4096, 100, 3000, 2048, 1, 2500, 1100, 3539]}),
+    "varlen, causal": ((1, 16, 16, 16384, 16384, 128, 128), {"is_causal": True, "lengths": [4096, 100, 3000, 2048, 1, 2500, 1100, 3539]}),
+}
+
+
+def _call(shape, options):
+    """({name: function that gives out}, kept scores) of a row of CALLS."""
+    b, hq, hk, sq, sk, d, dv = shape
+    options = dict(options)
+    lengths = options.pop("lengths", None)
+    is_plain = lengths is None and "window" not in options
+    random = generator(0)
+    q, k, v = (torch.randn(size, dtype=torch.bfloat16, device=DEVICE, generator=random)
+               for size in ((b, hq, sq, d), (b, hk, sk, d), (b, hk, sk, dv)))
+    window = (aotriton.WINDOW_TOP_LEFT,) * 2 if options.get("is_causal") else options.get("window")
+    pairs = [(n, n) for n in lengths] if lengths else [(sq, sk)] * b
+    kept = hq * sum(int(keep_mask(*pair, window, DEVICE).sum()) for pair in pairs)
+    if lengths:
+        sums = torch.tensor([0, *lengths], device=DEVICE).cumsum(0).int()
+        options.update(varlen="compact", cu_seqlens_q=sums, cu_seqlens_k=sums, max_seqlen_q=max(lengths), max_seqlen_k=max(lengths))
+    out, lse = aotriton.attn_fwd(q, k, v, **options)
+
+    def ours(**more):
+        return lambda: aotriton.attn_fwd(q, k, v, out=out, logsumexp=lse, **options, **more)[0]
+
+    contestants = {"aotriton": ours(), "triton": ours(backend="triton")}
+    if is_plain:
+        is_causal = options.get("is_causal", False)
+        for name in ("flash", "cudnn", "efficient"):
+            contestants[name] = lambda: scaled_dot_product_attention(q, k, v, is_causal=is_causal, enable_gqa=hq != hk)
+    return _agreeing(contestants), kept
+
+
+def _calls(names, rounds):
+    """Prints a table of CALLS, by kept scores, and returns its rows."""
+    print(f"\nforward of other calls, bf16; TFLOP/s of kept scores, median of {rounds} rounds (± half the range of the rounds), microseconds of ours")
+    print(f"{'call':>26} {'us':>8} " + " ".join(f"{name:>14}" for name in names))
+    rows = []
+    for call, (shape, options) in CALLS.items():
+        contestants, kept = _call(shape, options)
+        flops = 2 * kept * (shape[5] + shape[6])
+        times = _times(contestants, rounds)
+        row = {"call": call, "us": statistics.median(times["aotriton"]) * 1e3, **_summary(times, flops)}
+        rows.append(row)
+        print(f"{call:>26} {row['us']:8.1f} " + " ".join(f"{cell:>14}" for cell in _cells(row, names)), flush=True)
+    return rows
 
 
 def _backwards(q, k, v, is_causal):
@@ -87,11 +154,11 @@ def _backwards(q, k, v, is_causal):
             contestants[name] = autograd(name)
         except RuntimeError as error:
             print(f"no {name}: {str(error).splitlines()[0][:100]}")
-    return _agreeing(contestants, "split")
+    return _agreeing(contestants)
 
 
-def _agreeing(contestants, first):
-    """Those that can run; all of them give what `first` gives."""
+def _agreeing(contestants):
+    """Those that can run; all of them give what the first of them gives."""
 
     def result(name):
         with _backend(name):
@@ -99,15 +166,16 @@ def _agreeing(contestants, first):
         results = (results,) if isinstance(results, torch.Tensor) else results
         return torch.cat([one.float().flatten() for one in results])
 
-    want, found = result(first), {}
+    want, found = None, {}
     for name, function in contestants.items():
         try:
             other = result(name)
         except RuntimeError as error:
             print(f"no {name}: {str(error).splitlines()[0][:100]}")
             continue
+        want = other if want is None else want
         difference = ((want - other).norm() / other.norm()).item()
-        assert difference < 1e-2, f"{first} and {name} differ by {difference:.1e}: not worth timing"
+        assert difference < 1e-2, f"{next(iter(found))} and {name} differ by {difference:.1e}: not worth timing"
         found[name] = function
     return found
 
@@ -121,17 +189,23 @@ def measure(contestants_of, factor, head_dim, seqlen, is_causal, rounds):
     numbers = generator(0)
     q, k, v = (torch.randn(shape, dtype=torch.bfloat16, device=DEVICE, generator=numbers) for _ in range(3))
     flops = factor * 4 * shape[0] * shape[1] * seqlen * seqlen * head_dim / (2 if is_causal else 1)
-    contestants = contestants_of(q, k, v, is_causal)
+    times = _times(contestants_of(q, k, v, is_causal), rounds)
+    return {"head_dim": head_dim, "seqlen": seqlen, "is_causal": is_causal, **_summary(times, flops)}
+
+
+def _times(contestants, rounds):
+    """{name: [median of each round, in ms]}."""
     times = {name: [] for name in contestants}
     for _ in range(rounds):
         for name, function in contestants.items():
             with _backend(name):
                 times[name].append(_median_ms(function))
-    return {
-        "head_dim": head_dim, "seqlen": seqlen, "is_causal": is_causal,
-        "tflops": {name: flops / statistics.median(ms) / 1e9 for name, ms in times.items()},
-        "spread": {name: max(ms) / min(ms) - 1 for name, ms in times.items()},
-    }
+    return times
+
+
+def _summary(times, flops):
+    return {"tflops": {name: flops / statistics.median(ms) / 1e9 for name, ms in times.items()},
+            "spread": {name: max(ms) / min(ms) - 1 for name, ms in times.items()}}
 
 
 def _host_us(function, count=1000):
@@ -149,27 +223,30 @@ def _host_us(function, count=1000):
 
 def host_overhead():
     """{name: microseconds}: one call of a tiny problem through Python, through C alone, and torch's."""
-    q = torch.randn(1, 1, 16, 64, dtype=torch.bfloat16, device=DEVICE)
+    q = torch.randn(1, 1, 128, 64, dtype=torch.bfloat16, device=DEVICE)
     out, lse = aotriton.attn_fwd(q, q, q)
     call = attention._Forward(q, q, q, out, lse, None, None, None, None)
     function, args, stream = library.load().aotriton_attn_fwd, ctypes.byref(call.args), call.stream
+    triton = attention._Forward(q, q, q, out, lse, None, None, None, None, "triton")
+    triton_args = ctypes.byref(triton.args)
     with _backend("flash"):
         flash = _host_us(lambda: scaled_dot_product_attention(q, q, q))
     return {
         "aotriton, C call": _host_us(lambda: function(args, stream)),
+        "the same by triton": _host_us(lambda: function(triton_args, stream)),
         "aotriton, Python": _host_us(lambda: aotriton.attn_fwd(q, q, q, out=out, logsumexp=lse)),
         "torch flash": flash,
     }
 
 
-def _table(title, contestants_of, factor, names, seqlens, rounds):
+def _table(title, contestants_of, factor, names, head_dims, seqlens, rounds):
     """Prints a table of measure()'s rows and returns them."""
     print(f"\n{title}, bf16, batch * seqlen {TOKENS}, heads * head_dim {WIDTH}; TFLOP/s, median of {rounds} rounds "
           "(± half the range of the rounds)")
     print(f"{'head_dim':>8} {'seqlen':>6} {'causal':>6} " + " ".join(f"{name:>14}" for name in names)
           + f" {names[0] + '/flash':>14} {names[0] + '/cudnn':>14}")
     rows = []
-    for head_dim in (64, 128):
+    for head_dim in head_dims:
         for seqlen in seqlens:
             for is_causal in (False, True):
                 row = measure(contestants_of, factor, head_dim, seqlen, is_causal, rounds)
@@ -178,20 +255,26 @@ def _table(title, contestants_of, factor, names, seqlens, rounds):
     return rows
 
 
-def _line(row, names):
+def _cells(row, names):
     tflops, spread = row["tflops"], row["spread"]
-    cells = [f"{tflops[name]:6.0f} (±{spread[name] * 50:3.1f}%)" if name in tflops else "-" for name in names]
-    ratios = [f"{tflops[names[0]] / tflops[name]:.2f}" if name in tflops else "-" for name in ("flash", "cudnn")]
+    return [f"{tflops[name]:6.1f} (±{spread[name] * 50:3.1f}%)" if name in tflops else "-" for name in names]
+
+
+def _line(row, names):
+    tflops = row["tflops"]
+    ratios = [f"{tflops[names[0]] / tflops[name]:.2f}" if {name, names[0]} <= tflops.keys() else "-" for name in ("flash", "cudnn")]
     return (f"{row['head_dim']:8} {row['seqlen']:6} {'yes' if row['is_causal'] else 'no':>6} "
-            + " ".join(f"{cell:>14}" for cell in [*cells, *ratios]))
+            + " ".join(f"{cell:>14}" for cell in [*_cells(row, names), *ratios]))
 
 
 def run(quick):
-    """Prints the tables; returns {"forward", "backward": rows of measure(), "host_us": host_overhead()}."""
+    """Prints the tables; returns {"forward", "backward": rows of measure(), "calls": of CALLS, "host_us": host_overhead()}."""
     rounds = 1 if quick else 4
     report = {
-        "forward": _table("forward", _forwards, 1, ["aotriton", "persistent", "flash", "cudnn"], (1024, 4096, 16384), rounds),
-        "backward": _table("backward", _backwards, 2.5, ["split", "fused", "flash", "cudnn"], (4096, 16384), rounds),
+        "forward": _table("forward", _forwards, 1, ["aotriton", "triton", "persistent", "flash", "cudnn", "efficient"], (64, 128, 256),
+                          (1024, 4096, 16384), rounds),
+        "calls": _calls(["aotriton", "triton", "flash", "cudnn", "efficient"], rounds),
+        "backward": _table("backward", _backwards, 2.5, ["split", "fused", "flash", "cudnn"], (64, 128), (4096, 16384), rounds),
         "host_us": host_overhead(),
     }
     print("host time of one call, us: " + ", ".join(f"{name} {us:.1f}" for name, us in report["host_us"].items()))

@@ -60,15 +60,15 @@ def load():
 
 
 def attn_fwd(way, q, k, v, *, out, logsumexp, encoded_softmax=None, philox_seed_output=None, philox_offset_output=None,
-             persistent_counter=None, **problem):
+             persistent_counter=None, backend=None, **problem):
     """aotriton.attn_fwd, made in one of WAYS."""
     if way == "python":
         aotriton.attn_fwd(q, k, v, out=out, logsumexp=logsumexp, encoded_softmax=encoded_softmax,
                           philox_seed_output=philox_seed_output, philox_offset_output=philox_offset_output,
-                          persistent_counter=persistent_counter, **problem)
+                          persistent_counter=persistent_counter, backend=backend, **problem)
         return
     call = attention._Forward(q, k, v, out, logsumexp, philox_seed_output, philox_offset_output, persistent_counter, None,
-                              **problem)
+                              backend, **problem)
     function = getattr(load(), way.removesuffix("_lazy") + "_attn_fwd")
     encoded = pack("encoded_softmax", encoded_softmax)
     call.run(lambda args, stream: _expressed(way, function(args, encoded, stream)))

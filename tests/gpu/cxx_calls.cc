@@ -187,7 +187,9 @@ EXPORT int32_t v3_attn_fwd(const aotriton_attn_fwd_args* args, const aotriton_te
   params.philox_offset_output = Scalar(args->philox_offset_output);
   params.encoded_softmax = View<4>(*encoded_softmax);
   params.persistent_atomic_counter = Counter(args->persistent_counter);
-  return v3::attn_fwd(params, v3::attn_fwd_params::kVersion, ToStream(stream));
+  v3::attn_options options;
+  options.force_backend_index = args->backend - 1;  // AOTRITON_FWD_DEFAULT is 0, and -1 here
+  return v3::attn_fwd(params, v3::attn_fwd_params::kVersion, ToStream(stream), &options);
 }
 
 EXPORT int32_t v3_attn_bwd(const aotriton_attn_bwd_args* args, void* stream) {

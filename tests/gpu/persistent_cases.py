@@ -26,7 +26,7 @@ def _agrees(case):
 
 def graph():
     """Through v3, two calls of one graph take turns on one counter, in every replay."""
-    case = Case((4, 16, 4, 1063, 1063, 64, 64), torch.bfloat16, window=WINDOWS["causal_bottom_right"], way="v3")
+    case = Case((4, 16, 4, 1063, 1063, 64, 64), torch.bfloat16, window=WINDOWS["causal_bottom_right"], way="v3", fwd_backend="triton")
     case.forward()
     outputs = [(Placed(case.shapes["out"], case.dtype), Placed(case.lse_shape(), torch.float32)) for _ in range(2)]
     torch.cuda.synchronize()
@@ -34,7 +34,7 @@ def graph():
     with torch.cuda.graph(captured):
         for out, lse in outputs:
             calls.attn_fwd("v3", case.q.view, case.k.view, case.v.view, out=out.view, logsumexp=lse.view,
-                           persistent_counter=case.counter, **case.options)
+                           persistent_counter=case.counter, backend="triton", **case.options)
     for _ in range(3):
         for one in itertools.chain(*outputs):
             one.view.fill_(math.nan)
@@ -47,7 +47,7 @@ def graph():
 
 def tests():
     def test_of(name, shape, dtype, **options):
-        return f"persistent/{name}", lambda: _agrees(Case(shape, dtype, **options))
+        return f"persistent/{name}", lambda: _agrees(Case(shape, dtype, fwd_backend="triton", **options))
 
     windows = [name for name, window in WINDOWS.items() if window is not None]
     found = [("persistent/graph", graph)]

@@ -63,6 +63,7 @@ def all_tests(quick):
         error_cases,
         family_cases,
         forward_cases,
+        hopper_cases,
         persistent_cases,
         random_cases,
         report_cases,
@@ -74,7 +75,7 @@ def all_tests(quick):
 
     return [
         *runtime_cases.tests(), *error_cases.tests(), *api_cases.tests(quick), *report_cases.tests(),
-        *forward_cases.tests(quick), *persistent_cases.tests(), *dropout_cases.tests(), *rng_cases.tests(), *bias_cases.tests(),
+        *forward_cases.tests(quick), *hopper_cases.tests(), *persistent_cases.tests(), *dropout_cases.tests(), *rng_cases.tests(), *bias_cases.tests(),
         *varlen_cases.tests(), *backward_cases.tests(), *family_cases.tests(quick), *random_cases.tests(quick), *upstream_cases.tests(quick)]
 
 

@@ -19,9 +19,12 @@ ABI_VERSION = {5: 3, 6: 4}  # code object version -> e_ident[EI_ABIVERSION]
 ANY_XNACK, ANY_SRAMECC, FIRST_GENERIC_VERSION = 0x100, 0x400, 1 << 24
 # Round to nearest even, keep subnormal numbers, in every width: what the numbers of the library were checked with.
 FLOAT_MODE = 0xF0
+NVIDIA_ARGUMENTS = 0x210  # in the bank of constants of sm_90
 NVIDIA_REGISTERS, NVIDIA_REGISTERS_OF_A_BLOCK = 255, 65536
 
 SIZES = {"i1": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "fp32": 4, "i64": 8, "u64": 8, "fp64": 8}
+
+TENSOR_MAP = 128, 64  # size and alignment of a CUtensorMap
 
 # dtype of a functional -> the operands of its matrix instructions
 MATRIX_OPERANDS = {"fp16": "f16", "bf16": "bf16", "fp32": "f32"}
@@ -60,13 +63,21 @@ class Kernel(NamedTuple):
     rsrc1: int
 
 
-def layout_of(arguments) -> List[tuple]:
-    """[(offset, size)] as the dispatcher passes them: in order, each at a multiple of its size."""
-    out, at = [], 0
+def place_of(type_):
+    """(size, alignment) of an argument of this type."""
+    if type_.startswith("tensor_map"):
+        return TENSOR_MAP
+    size = 8 if type_.startswith("*") else SIZES[type_]
+    return size, size
+
+
+def layout_of(arguments, base=0) -> List[tuple]:
+    """[(offset, size)] as the dispatcher passes them: in order, each at a multiple of its alignment; base: where they begin."""
+    out, at = [], base
     for _, type_ in arguments:
-        size = 8 if type_.startswith("*") else SIZES[type_]
-        at = -(-at // size) * size
-        out.append((at, size))
+        size, alignment = place_of(type_)
+        at = -(-at // alignment) * alignment
+        out.append((at - base, size))
         at += size
     return out
 
@@ -239,11 +250,12 @@ def _check_nvidia(elf, report, arch_row):
     if sm not in (flags & 0xFF, flags >> 8 & 0xFF):  # the newer ABI moved it
         problems.append(f"e_flags is {flags:#x}; it must name sm_{sm}, {sm:#x}")
     found = sorted(_nvidia_arguments(elf, report["symbol"]))
-    right = [(number, *place) for number, place in enumerate(layout_of(report["arguments"]))]
+    right = [(number, *place) for number, place in enumerate(layout_of(report["arguments"], NVIDIA_ARGUMENTS))]
     if found != right:
         at = next((i for i, pair in enumerate(zip(found, right)) if pair[0] != pair[1]), min(len(found), len(right)))
         problems.append(f"argument {at} is at (number, offset, size) {found[at:at + 1]}; the dispatcher passes {right[at:at + 1]}")
-    threads = report["config"]["num_warps"] * arch_row["wave_size"]
+    # Of specialised warps there are more than the config's.
+    threads = _nvidia_threads(elf, report["symbol"])
     expect("the threads that the dispatcher starts", report["threads"], threads)
     if report["shared"] > arch_row["lds"]:
         problems.append(f"shared memory is {report['shared']} bytes; a block of {report['arch']} can have {arch_row['lds']}")
@@ -254,7 +266,22 @@ def _check_nvidia(elf, report, arch_row):
 
 
 def _nvidia_arguments(elf, symbol):
-    """(number, offset, size) of each parameter, from the section .nv.info of the kernel."""
+    """(number, offset, size) of each parameter."""
+    for content in _nvidia_info(elf, symbol, 0x17):  # EIATTR_KPARAM_INFO
+        _, number, offset, word = struct.unpack_from("<IHHI", content)
+        yield number, offset, word >> 18
+
+
+def _nvidia_threads(elf, symbol):
+    """What each block must have."""
+    found = [struct.unpack_from("<3I", content) for content in _nvidia_info(elf, symbol, 0x10)]  # EIATTR_REQNTID
+    if len(found) != 1 or found[0][1:] != (1, 1):
+        raise ElfError(f"it asks for blocks of {found} threads; it must ask for one number of them in a row")
+    return found[0][0]
+
+
+def _nvidia_info(elf, symbol, wanted):
+    """The contents of an attribute in the section .nv.info of the kernel."""
     info = next((section for section in elf.sections if section.name == ".nv.info." + symbol), None)
     if info is None:
         raise ElfError(f"it has no section .nv.info.{symbol}")
@@ -264,9 +291,8 @@ def _nvidia_arguments(elf, symbol):
         at += 4
         if format_ != 4:  # the value stands in place of a size
             continue
-        if attribute == 0x17:  # EIATTR_KPARAM_INFO
-            _, number, offset, word = struct.unpack_from("<IHHI", content, at)
-            yield number, offset, word >> 18
+        if attribute == wanted:
+            yield content[at:at + size]
         at += size
 
 

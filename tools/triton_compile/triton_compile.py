@@ -8,9 +8,11 @@ network, no cache outside the action's own temporary directory.
 """
 
 import argparse
+import contextlib
 import ctypes
 import hashlib
 import importlib
+import io
 import json
 import os
 import re
@@ -38,7 +40,7 @@ def parse_request(arguments):
     parser = argparse.ArgumentParser(prog="triton_compile", fromfile_prefix_chars="@", description=__doc__)
     parser.add_argument("--root", required=True, help="directory that imports of the kernel source start from")
     parser.add_argument("--src", required=True, help="the kernel source, below root")
-    parser.add_argument("--entry", required=True, help="the @triton.jit function")
+    parser.add_argument("--entry", required=True, help="the @triton.jit or @gluon.jit function")
     parser.add_argument("--kernel", required=True, help="name of the kernel in reports and packs")
     parser.add_argument("--family", required=True, help="directory of the pack")
     parser.add_argument("--arch", required=True, help="gfx942, sm_90, ...")
@@ -58,7 +60,7 @@ def parse_request(arguments):
 
 
 def import_kernel(request):
-    """The @triton.jit function that the request names."""
+    """The @triton.jit or @gluon.jit function that the request names."""
     module_name = os.path.splitext(os.path.relpath(request.src, request.root))[0].replace(os.sep, ".")
     sys.path.insert(0, os.path.abspath(request.root))
     module = importlib.import_module(module_name)
@@ -81,10 +83,37 @@ def bind_arguments(kernel, request):
         raise CompileError(
             f"the declaration and {request.entry} in {request.src} differ: "
             f"only declared: {sorted(declared - actual) or 'none'}; only in the source: {sorted(actual - declared) or 'none'}")
-    signature = {name: types.get(name, "constexpr") for name in kernel.arg_names}
+    signature = {name: triton_type(types.get(name, "constexpr"), constants) for name in kernel.arg_names}
     constexprs = {(kernel.arg_names.index(name),): value for name, value in constants.items()}
     attributes = {(kernel.arg_names.index(name),): [["tt.divisibility", multiple]] for name, multiple in alignments.items()}
     return signature, constexprs, attributes
+
+
+TENSOR_MAP = re.compile(r"tensor_map<(\w+),(\w+),(\d+)>")
+# A box of TMA is as wide as the swizzle: a tile is as many of them side by side as it takes.
+BOX_COLUMNS = 64
+SWIZZLE_128B = 3  # of CUtensorMapSwizzle
+
+
+def triton_type(declared, constants):
+    """Triton's spelling of a declared type."""
+    match = TENSOR_MAP.fullmatch(declared)
+    if match is None:
+        return declared
+    dtype, rows, columns = match.groups()
+    rows = rows if rows.isdigit() else constants[rows]
+    return (f"tensordesc<{dtype}[1, 1, {rows}, {columns}],NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=16, "
+            "rank=4, transposed=False, fp4_padded=False, cga_layout=[])>")
+
+
+def check_tensor_maps(types, constants, made):
+    """Raises CompileError unless the maps that the compiler wants are those that the dispatcher makes."""
+    declared = [match.groups() for match in map(TENSOR_MAP.fullmatch, types) if match]
+    due = [{"block_size": [1, 1, int(rows) if rows.isdigit() else constants[rows], BOX_COLUMNS], "elem_size": 2, "swizzle": SWIZZLE_128B}
+           for _, rows, _ in declared]
+    made = [{name: one[name] for name in ("block_size", "elem_size", "swizzle")} for one in made]
+    if due != made:
+        raise CompileError(f"the compiled kernel takes the tensor maps {made}, the dispatcher makes {due}")
 
 
 def amd_resources(assembly):
@@ -102,6 +131,13 @@ def amd_resources(assembly):
     }
 
 
+def _parameter_size(declaration):
+    """Bytes of a parameter in PTX: ".param .u64 .ptr .global .align 1 NAME", ".param .align 64 .b8 NAME[128]"."""
+    bits = re.search(r"\.[a-z](\d+)\b", declaration)[1]
+    count = re.search(r"\[(\d+)\]", declaration)
+    return int(bits) // 8 * (int(count[1]) if count else 1)
+
+
 def nvidia_resources(ptx, cubin_path, site):
     """Register counts of a cubin, and the argument sizes of its PTX."""
     cuobjdump = os.path.join(site, "triton/backends/nvidia/bin/cuobjdump")
@@ -113,22 +149,33 @@ def nvidia_resources(ptx, cubin_path, site):
         # ptxas reports spills as bytes of stack; the kernels have no other use of a stack.
         "spills": number("STACK") // 4,
         "scratch_bytes": number("STACK"),
-        "argument_sizes": [int(bits) // 8 for bits in re.findall(r"\.param \.[a-z](\d+)", parameters)],
+        "argument_sizes": [_parameter_size(one) for one in parameters.split(",")],
     }
 
 
 ARGUMENT_SIZES = {"i1": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "i64": 8, "u64": 8, "fp32": 4, "fp64": 8}
 
 
-def launch_arguments(signature, actual_sizes):
+def launch_arguments(names, types, actual_sizes):
     """[(name, type)] in the order of the launch, checked against what the compiler made."""
-    arguments = [(name, type_) for name, type_ in signature.items() if type_ != "constexpr"]
+    arguments = []
+    for name in names:
+        match = TENSOR_MAP.fullmatch(types.get(name, ""))
+        if match:  # the map, and the sizes and strides that the kernel could ask it for
+            arguments += [(name, f"tensor_map<{match[2]}>"), *[("unread", "i32")] * 4, *[("unread", "i64")] * 4]
+        elif name in types:
+            arguments.append((name, types[name]))
     # Triton appends two pointers; both are null for a kernel that asks for no scratch.
     arguments += [("global_scratch", "*i8"), ("profile_scratch", "*i8")]
-    sizes = [8 if type_.startswith("*") else ARGUMENT_SIZES[type_] for _, type_ in arguments]
+    sizes = [8 if type_.startswith("*") else 128 if type_.startswith("tensor_map") else ARGUMENT_SIZES[type_] for _, type_ in arguments]
     if sizes != actual_sizes:
         raise CompileError(f"the compiled kernel takes arguments of sizes {actual_sizes}, the declaration says {sizes}")
     return arguments
+
+
+def serialised(log):
+    """What ptxas says about wgmma instructions that it lets run one after another only."""
+    return [line for line in log.splitlines() if re.search(r"\bC75\d\d\b|wgmma.*serializ", line)]
 
 
 def compile_variant(request, site):
@@ -136,6 +183,7 @@ def compile_variant(request, site):
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
+    from triton.experimental.gluon._runtime import GluonASTSource
 
     kernel = import_kernel(request)
     signature, constexprs, attributes = bind_arguments(kernel, request)
@@ -152,7 +200,13 @@ def compile_variant(request, site):
         target = GPUTarget("cuda", int(request.arch[len("sm_"):]), request.wave_size)
     with tempfile.TemporaryDirectory() as cache:
         os.environ["TRITON_CACHE_DIR"] = cache
-        compiled = triton.compile(ASTSource(kernel, signature, constexprs, attributes), target=target, options=options)
+        os.environ["TRITON_DUMP_PTXAS_LOG"] = "1"
+        source = (GluonASTSource if kernel.is_gluon() else ASTSource)(kernel, signature, constexprs, attributes)
+        with contextlib.redirect_stdout(io.StringIO()) as log:
+            compiled = triton.compile(source, target=target, options=options)
+    # Where the source says which products run beside what, waiting for each would make it the slower kernel.
+    if warnings := serialised(log.getvalue()) if kernel.is_gluon() else []:
+        raise CompileError("ptxas runs the matrix instructions one after another: " + "; ".join(warnings))
     metadata = compiled.metadata
     code = compiled.asm[CODE_OBJECT[request.vendor]]
     with open(request.code, "wb") as file:
@@ -167,6 +221,9 @@ def compile_variant(request, site):
     if getattr(metadata, "global_scratch_size", 0) or metadata.profile_scratch_size:
         raise CompileError("the kernel asks for scratch memory, which the dispatcher does not give")
 
+    types = request.signature["types"]
+    constants = request.config["constants"]
+    check_tensor_maps([types.get(name, "") for name in kernel.arg_names], constants, getattr(metadata, "tensordesc_meta", None) or [])
     report = {
         "kernel": request.kernel,
         "family": request.family,
@@ -179,7 +236,7 @@ def compile_variant(request, site):
         "symbol": metadata.name,
         "threads": metadata.num_warps * metadata.warp_size,
         "shared": metadata.shared,
-        "arguments": launch_arguments(signature, resources.pop("argument_sizes")),
+        "arguments": launch_arguments(kernel.arg_names, types, resources.pop("argument_sizes")),
         **resources,
         "size": len(code),
         "sha256": hashlib.sha256(code).hexdigest(),

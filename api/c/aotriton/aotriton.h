@@ -65,6 +65,14 @@ enum {
   AOTRITON_VARLEN_STRIDED = 3,  // batch is 1; sequence i is that many rows from row seq_starts[i] on
 };
 
+// Values of aotriton_attn_fwd_args::backend.
+enum {
+  AOTRITON_FWD_DEFAULT = 0,  // hopper if it takes the call and is the faster one, else triton
+  AOTRITON_FWD_TRITON = 1,   // takes every call
+  AOTRITON_FWD_HOPPER = 2,   // on sm_90: fp16 and bf16, head_dim up to 256, sm_scale above 0, no bias, no dropout; addresses
+                             // that are multiples of 16, and strides that are multiples of 8
+};
+
 // Values of aotriton_attn_bwd_args::backend. Both give the same bits each time they are run.
 enum {
   AOTRITON_BWD_DEFAULT = 0,  // split if there is a delta and its kernels take the call, else fused
@@ -118,8 +126,9 @@ typedef struct aotriton_attn_fwd_args {
   uint64_t* philox_seed_output;    // in device memory; if not NULL, *philox_seed is written there,
   uint64_t* philox_offset_output;  // and *philox_offset1 + philox_offset2 there
   int32_t* persistent_counter;     // in device memory, 0, and 0 again after the call; of one call at a time. May be NULL.
-                                   // With it, a windowed call without bias and dropout runs as many work groups as fit
-                                   // at once, which take tile after tile from it
+                                   // With it, a windowed call without bias and dropout that the backend triton takes runs as
+                                   // many work groups as fit at once, which take tile after tile from it
+  int32_t backend;                 // AOTRITON_FWD_...
 } aotriton_attn_fwd_args;
 
 // Enqueues the forward on `stream` (a hipStream_t or CUstream; NULL is the default stream).

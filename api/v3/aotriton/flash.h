@@ -237,7 +237,10 @@ struct attn_bwd_params {
 #endif
 };
 
-// For attn_fwd there is one backend, 0. For attn_bwd there are
+// For attn_fwd there are
+//   0  triton: takes every call
+//   1  hopper: on sm_90, what AOTRITON_FWD_HOPPER of aotriton/aotriton.h says; runs where it is faster
+// For attn_bwd there are
 //   0  split: three launches, with D between them; what runs if there is a D
 //   1  fused: one launch, head_dim up to 256; what runs if there is no D
 // Both are deterministic.

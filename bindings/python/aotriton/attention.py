@@ -4,6 +4,7 @@ import ctypes
 
 from aotriton.library import (
     BACKENDS,
+    FWD_BACKENDS,
     INVALID_VALUE,
     VARLEN_TYPES,
     WINDOW_TOP_LEFT,
@@ -17,7 +18,7 @@ from aotriton.tensors import empty, on_device, pack, pack_counter, pack_scalar, 
 
 
 def attn_fwd(q, k, v, *, out=None, logsumexp=None, encoded_softmax=None, philox_seed_output=None,
-             philox_offset_output=None, persistent_counter=None, stream=None, **problem):
+             philox_offset_output=None, persistent_counter=None, backend=None, stream=None, **problem):
     """Attention, forward: out = softmax(sm_scale * q k^T + bias, masked) v. Not recorded by autograd.
 
     Query m keeps key n iff m - left <= n <= m + right. A query that keeps no key gets out 0 and
@@ -37,8 +38,11 @@ def attn_fwd(q, k, v, *, out=None, logsumexp=None, encoded_softmax=None, philox_
       philox_seed_output, philox_offset_output: tensors of one int64, are written with the seed and
         with offset1 + offset2 if there is dropout.
       persistent_counter: a tensor of one int32, 0, and 0 again after the call; of one call at a time. With
-        it, a windowed call without bias and dropout runs as many work groups as fit at once, which take
-        tile after tile from it.
+        it, a windowed call without bias and dropout that the backend "triton" takes runs as many work groups
+        as fit at once, which take tile after tile from it.
+      backend: "triton", which takes every call; "hopper": on sm_90, 16 bits, head dims up to 256, sm_scale above
+        0, no bias, no dropout, addresses that are multiples of 16 bytes, strides that are multiples of 8; None:
+        hopper if it takes the call and is the faster one.
       stream: an int (hipStream_t, CUstream) or a torch stream; None: torch's current stream of
         q's device if torch is loaded, else the default stream.
 
@@ -68,7 +72,7 @@ def attn_fwd(q, k, v, *, out=None, logsumexp=None, encoded_softmax=None, philox_
     """
     if encoded_softmax is not None and not problem.get("dropout_p"):
         raise ValueError("encoded_softmax is the dropout mask; dropout_p is 0")
-    call = _Forward(q, k, v, out, logsumexp, philox_seed_output, philox_offset_output, persistent_counter, stream, **problem)
+    call = _Forward(q, k, v, out, logsumexp, philox_seed_output, philox_offset_output, persistent_counter, stream, backend, **problem)
     if encoded_softmax is not None:
         # Nothing may be enqueued if either is refused, and only the forward can be asked beforehand.
         call.run(load().aotriton_attn_fwd_prepare)
@@ -77,17 +81,17 @@ def attn_fwd(q, k, v, *, out=None, logsumexp=None, encoded_softmax=None, philox_
     return call.out, call.logsumexp
 
 
-def supported(q, k, v, *, out=None, logsumexp=None, persistent_counter=None, stream=None, **problem):
+def supported(q, k, v, *, out=None, logsumexp=None, persistent_counter=None, backend=None, stream=None, **problem):
     """Whether attn_fwd would accept the same arguments.
 
     Returns:
       None, or the text that says why not. Outputs that are not given are allocated and dropped.
     """
-    return _reason(lambda: _Forward(q, k, v, out, logsumexp, None, None, persistent_counter, stream, **problem),
+    return _reason(lambda: _Forward(q, k, v, out, logsumexp, None, None, persistent_counter, stream, backend, **problem),
                    "aotriton_attn_fwd_supported")
 
 
-def prepare(q, k, v, *, out=None, logsumexp=None, persistent_counter=None, stream=None, **problem):
+def prepare(q, k, v, *, out=None, logsumexp=None, persistent_counter=None, backend=None, stream=None, **problem):
     """Loads what attn_fwd with the same arguments needs; enqueues nothing.
 
     After it, attn_fwd with out and logsumexp given neither loads nor allocates, so it can be
@@ -96,7 +100,7 @@ def prepare(q, k, v, *, out=None, logsumexp=None, persistent_counter=None, strea
     Raises:
       AotritonError: attn_fwd would refuse the arguments, or loading failed.
     """
-    _Forward(q, k, v, out, logsumexp, None, None, persistent_counter, stream, **problem).run(load().aotriton_attn_fwd_prepare)
+    _Forward(q, k, v, out, logsumexp, None, None, persistent_counter, stream, backend, **problem).run(load().aotriton_attn_fwd_prepare)
 
 
 def attn_bwd(do, q, k, v, out, logsumexp, *, backend=None, dq=None, dk=None, dv=None, dbias=False, delta=None,
@@ -253,7 +257,7 @@ class _Call:
 
 class _Forward(_Call):
     def __init__(self, q, k, v, out, logsumexp, philox_seed_output, philox_offset_output, persistent_counter, stream,
-                 **problem):
+                 backend=None, **problem):
         fields = self._problem(q, k, v, **problem)
         if out is None:
             out = empty((*q.shape[:-1], v.shape[-1]), q)
@@ -265,6 +269,7 @@ class _Forward(_Call):
         if problem.get("dropout_p"):
             self._scalar("philox_seed_output", philox_seed_output)
             self._scalar("philox_offset_output", philox_offset_output)
+        self.scalars["backend"] = _choice("backend", backend, FWD_BACKENDS)
         self.scalars["persistent_counter"] = pack_counter("persistent_counter", persistent_counter)
         fields.update(self._finish(stream, out=out, logsumexp=logsumexp))
         self.owners.append(persistent_counter)

@@ -13,6 +13,7 @@ WINDOW_TOP_LEFT = -2147483647
 WINDOW_BOTTOM_RIGHT = -2147483646
 
 VARLEN_TYPES = {None: 0, "compact": 1, "padded": 2, "strided": 3}
+FWD_BACKENDS = {None: 0, "triton": 1, "hopper": 2}
 BACKENDS = {None: 0, "split": 1, "fused": 2}
 
 # hipErrorInvalidValue: the status of the few refusals that are made on this side of the C ABI.
@@ -73,6 +74,7 @@ class AttnFwdArgs(ctypes.Structure):
         ("philox_seed_output", ctypes.c_void_p),
         ("philox_offset_output", ctypes.c_void_p),
         ("persistent_counter", ctypes.c_void_p),
+        ("backend", ctypes.c_int32),
     ]
 
 

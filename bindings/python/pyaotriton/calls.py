@@ -3,7 +3,7 @@
 import ctypes
 import typing
 
-from aotriton.library import WINDOW_TOP_LEFT, AttnBwdArgs, AttnFwdArgs, load
+from aotriton.library import FWD_BACKENDS, WINDOW_TOP_LEFT, AttnBwdArgs, AttnFwdArgs, load
 
 from pyaotriton.runtime import Stream, hipError_t, report
 from pyaotriton.views import T0, T1, DType, pack, pack_rows
@@ -87,12 +87,13 @@ def handle_of(stream):
     return (Stream() if stream is None else stream).handle
 
 
-def attn_fwd(stream, q, k, v, b, out, lse, encoded_softmax, counter, sm_scale, window, varlen, dropout):
+def attn_fwd(stream, q, k, v, b, out, lse, encoded_softmax, counter, sm_scale, window, varlen, dropout,
+             backend=FWD_BACKENDS[None]):
     if counter and window and counter.dtype != DType.kInt32:  # without a window it is not used, and may be anything
         raise Refusal(hipError_t.hipErrorInvalidValue,
                       f"persistent_counter has dtype {counter.dtype.name}; it must be int32 (12)")
     args = AttnFwdArgs(struct_size=ctypes.sizeof(AttnFwdArgs), **_common(q, k, v, b, out, lse, sm_scale, window, varlen),
-                       persistent_counter=counter.data_ptr or None, **dropout.fields(outputs=True))
+                       persistent_counter=counter.data_ptr or None, backend=backend, **dropout.fields(outputs=True))
     lib, handle = load(), handle_of(stream)
     if encoded_softmax:
         _check_encoded_softmax(encoded_softmax, q, k, varlen)

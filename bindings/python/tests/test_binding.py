@@ -110,7 +110,7 @@ def test_constants_are_the_headers():
     values = {name: int(value) for name, value in re.findall(r"AOTRITON_(\w+) = (-?\d+),", _header())}
     assert values["WINDOW_TOP_LEFT"] == aotriton.WINDOW_TOP_LEFT
     assert values["WINDOW_BOTTOM_RIGHT"] == aotriton.WINDOW_BOTTOM_RIGHT
-    for prefix, numbers in (("VARLEN_", library.VARLEN_TYPES), ("BWD_", library.BACKENDS), ("", tensors._DTYPES)):
+    for prefix, numbers in (("VARLEN_", library.VARLEN_TYPES), ("FWD_", library.FWD_BACKENDS), ("BWD_", library.BACKENDS), ("", tensors._DTYPES)):
         for name, number in numbers.items():
             default = "NONE" if prefix == "VARLEN_" else "DEFAULT"
             assert values[prefix + (name or default).upper()] == number, name

@@ -242,6 +242,7 @@ def test_versions_and_options():
     options = v3.attn_options()
     options.force_backend_index = 1
     assert v3.attn_fwd(forward, 3, Stream(), options) == hipError_t.hipErrorNotSupported
+    assert pyaotriton.last_error().startswith("the backend hopper cannot take the call: it is for sm_90, the GPU is gfx")
     options.deterministic = True
     options.force_backend_index = 2
     assert v3.attn_bwd(v3.attn_bwd_params(), 6, Stream(), options) == hipError_t.hipErrorNotSupported

@@ -1,6 +1,6 @@
 """The operators of the v3 API. What each field means stands in aotriton/flash.h."""
 
-from aotriton.library import BACKENDS
+from aotriton.library import BACKENDS, FWD_BACKENDS
 
 from pyaotriton import calls
 from pyaotriton.calls import VARLEN_COMPACT, VARLEN_NONE, Dropout, Refusal, Varlen, answer
@@ -64,11 +64,12 @@ def attn_bwd(params, params_version, stream=None, options=None):
 
 def _attn_fwd(params, params_version, stream, options):
     _check_version(params_version, {1: "AOTriton 0.10 and 0.11", attn_fwd_params.kVersion: "0.12 and 0.13"})
-    _backend(options, {-1: None, 0: None}, "-1 (the library chooses) or 0 (Triton)")
+    backend = _backend(options, {-1: None, 0: "triton", 1: "hopper"}, "-1 (the library chooses), 0 (triton) or 1 (hopper)")
     dropout = Dropout(params.dropout_p, params.philox_seed_ptr, params.philox_offset1, params.philox_offset2,
                       params.philox_seed_output, params.philox_offset_output)
     return calls.attn_fwd(stream, params.Q, params.K, params.V, params.B, params.Out, params.L, params.encoded_softmax,
-                          params.persistent_atomic_counter, params.Sm_scale, _window(params), _varlen(params), dropout)
+                          params.persistent_atomic_counter, params.Sm_scale, _window(params), _varlen(params), dropout,
+                          FWD_BACKENDS[backend])
 
 
 def _attn_bwd(params, params_version, stream, options):
