@@ -32,7 +32,7 @@ Status BindPack(const PackPlace& place, KernelId kernel, const platforms::Arch& 
   static auto* const mutex = new std::mutex;
   static auto* const by_path = new std::map<std::string, std::shared_ptr<const KernelPack>>;
   const std::lock_guard<std::mutex> lock(*mutex);
-  if (const auto found = by_path->find(place.path); found != by_path->end()) {
+  if (const auto found = by_path->find(place.path); found != by_path->end() && !found->second->pack().IsReplaced()) {
     *bound = found->second;
     return Status();
   }
@@ -43,7 +43,7 @@ Status BindPack(const PackPlace& place, KernelId kernel, const platforms::Arch& 
                       : Pack::Open(place.path, embedded->begin, static_cast<size_t>(embedded->end - embedded->begin), &pack);
   if (status.ok()) status = KernelPack::Bind(pack, kernel, arch.vendor, place.target, bound);
   if (!status.ok()) return status;
-  by_path->emplace(place.path, *bound);
+  (*by_path)[place.path] = *bound;
   Log(LogLevel::kOnce, "opened the pack ", place.path, " (", pack->functional_count(), " functionals, ", pack->variant_count(),
       " code objects, of version ", pack->Meta("version"), ") for ", arch.name);
   return Status();
@@ -86,15 +86,23 @@ Status Gpu::Find(KernelId kernel, const KernelPack** pack) {
 
   const std::lock_guard<std::mutex> lock(mutex_);
   std::shared_ptr<const KernelPack>& owner = owners_[kernel];
+  if (owner != nullptr && owner->pack().IsReplaced()) replaced_.push_back(std::move(owner));
   if (owner == nullptr) {
     PackPlace place;
     Status status = FindPack(arch->vendor, TargetsOf(*arch), Kernel::kFamily, kKernels[kernel].name, &place);
     if (status.ok()) status = BindPack(place, kernel, *arch, &owner);
     if (!status.ok()) return status;
-    packs_[kernel].store(owner.get(), std::memory_order_release);
   }
   *pack = owner.get();
+  packs_[kernel].store(*pack, std::memory_order_release);
   return Status();
+}
+
+void Gpu::Reconsider(const Pack* pack) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (int kernel = 0; kernel < kKernelCount; ++kernel) {
+    if (owners_[kernel] != nullptr && &owners_[kernel]->pack() == pack) packs_[kernel].store(nullptr, std::memory_order_release);
+  }
 }
 
 Status Locate(void* stream, StreamPlace* out) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "dispatcher/driver/driver.h"
 #include "dispatcher/kernel_pack.h"
@@ -32,12 +33,16 @@ class Gpu {
   // A kernel for this GPU, from the pack that is found at the first success.
   Status Find(KernelId kernel, const KernelPack** pack);
 
+  // A code object of the pack could not be loaded: if its file is replaced by then, the next call opens it anew.
+  void Reconsider(const Pack* pack);
+
  private:
   const DeviceInfo info_;
   const platforms::Arch* const arch_;  // may be null
   std::mutex mutex_;
   std::atomic<const KernelPack*> packs_[kKernelCount] = {};
   std::shared_ptr<const KernelPack> owners_[kKernelCount];
+  std::vector<std::shared_ptr<const KernelPack>> replaced_;  // other threads may still use them
 };
 
 // Where `stream` runs. `gpu` lives as long as the process.

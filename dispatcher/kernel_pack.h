@@ -56,6 +56,8 @@ class KernelPack {
   static Status Bind(std::shared_ptr<const Pack> pack, KernelId kernel, const std::string& vendor, const std::string& arch,
                      std::shared_ptr<const KernelPack>* bound);
 
+  const Pack& pack() const { return *pack_; }
+
   // The functional for exactly this head_dim; -1 if the pack has none. Of a kernel without the axis layout.
   int64_t FindExact(const Choice& choice) const;
 

@@ -84,11 +84,17 @@ uint32_t Pack::Load32(size_t offset) const { return Read32(index_.data.get() + o
 
 std::string Pack::Examine() {
   if (file_ < 0) return "";
-  struct stat info;
-  if (fstat(file_, &info) != 0) return Text("cannot be examined: ", strerror(errno));
-  if (!S_ISREG(info.st_mode)) return "is not a regular file";
-  file_size_ = static_cast<uint64_t>(info.st_size);
+  if (fstat(file_, &opened_) != 0) return Text("cannot be examined: ", strerror(errno));
+  if (!S_ISREG(opened_.st_mode)) return "is not a regular file";
+  file_size_ = static_cast<uint64_t>(opened_.st_size);
   return "";
+}
+
+bool Pack::IsReplaced() const {
+  struct stat now;
+  if (file_ < 0 || stat(path_.c_str(), &now) != 0) return false;
+  return now.st_dev != opened_.st_dev || now.st_ino != opened_.st_ino || now.st_size != opened_.st_size ||
+         now.st_mtim.tv_sec != opened_.st_mtim.tv_sec || now.st_mtim.tv_nsec != opened_.st_mtim.tv_nsec;
 }
 
 std::string Pack::ReadAt(uint64_t offset, void* out, size_t size) const {

@@ -8,6 +8,8 @@
 #ifndef AOTRITON_DISPATCHER_PACK_H_
 #define AOTRITON_DISPATCHER_PACK_H_
 
+#include <sys/stat.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -89,6 +91,9 @@ class Pack {
   std::string DescribeFunctional(uint32_t index) const;
   std::string DescribeConfig(uint32_t variant) const;
 
+  // Whether its file is no longer the one that was opened.
+  bool IsReplaced() const;
+
   // Unpacks the code object of a variant of `functional`.
   Status LoadCode(const Functional& functional, uint32_t variant, Bytes* code) const;
 
@@ -126,6 +131,7 @@ class Pack {
   int file_ = -1;                         // -1: the pack is in memory
   const unsigned char* bytes_ = nullptr;  // there
   uint64_t file_size_ = 0;
+  struct stat opened_ = {};
   Bytes index_;  // index_size bytes from kIndexOffset on
   Section strings_, meta_, axes_, values_, functionals_, arguments_, variants_, constants_, choices_, blobs_;
 };

@@ -59,7 +59,10 @@ Status Carry(const Plan& plan, const StreamPlace& where, void* stream, Goal goal
   Function functions[Plan::kMaxLaunches];
   for (int i = 0; i < plan.launch_count; ++i) {
     Status status = LoadFunction(where.driver, where.place, *arch, plan.launches[i], &functions[i]);
-    if (!status.ok()) return status;
+    if (!status.ok()) {
+      where.gpu->Reconsider(plan.launches[i].pack);
+      return status;
+    }
   }
   for (int i = 0; i < plan.launch_count && goal == Goal::kPrepare; ++i) {
     if (plan.launches[i].tile_counter_argument < 0) continue;

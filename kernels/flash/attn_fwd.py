@@ -184,7 +184,7 @@ def forward_tile(
 
     # A row that kept no key: Out 0, logsumexp +inf.
     empty = l == 0.0
-    acc = scale_pieces(acc, (out_scale / tl.where(empty, 1.0, l))[:, None])
+    acc = scale_pieces(acc, tl.div_rn(out_scale, tl.where(empty, 1.0, l))[:, None])  # / is an approximation on NVIDIA
     store_pieces(Out, rows, strides_o[2], row_ok, head_dim_vo, acc, HEAD_DIM, GENERAL)
     lse = tl.where(empty, float("inf"), logsumexp(m, l, BIAS) * lse_unit(lse_scale, BIAS))
     tl.store(L + rows, lse, mask=row_ok & (store_lse != 0))

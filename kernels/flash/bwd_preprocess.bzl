@@ -31,7 +31,7 @@ BWD_PREPROCESS = kernel_declaration(
         "smoke": SMOKE_ANY + [
             {"dtype": "bf16", "layout": "aligned", "head_dim": 64},
             {"dtype": "fp16", "layout": "aligned", "head_dim": 128},
-            {"dtype": "fp32", "head_dim": [80, 96, 160, 192, 224, 256, 512]},
+            {"dtype": "fp32", "head_dim": [16, 80, 96, 160, 192, 224, 256, 512]},
         ],
     },
     general = ANY,

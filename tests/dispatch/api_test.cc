@@ -231,6 +231,8 @@ TEST_F(ApiTest, ACodeObjectThatTheGpuRefusesIsNamed) {
   EXPECT_EQ(aotriton_attn_fwd(&args, stream_), hipErrorInvalidImage);
   EXPECT_TRUE(Contains(aotriton_last_error(), "hipModuleLoadData failed: hipErrorInvalidImage (200), for the code object attn_fwd (23 bytes, "))
       << aotriton_last_error();
+  images_.Install("gfx942");
+  EXPECT_EQ(aotriton_attn_fwd(&args, stream_), 0) << aotriton_last_error();
 }
 
 TEST_F(ApiTest, ASymbolThatTheCodeObjectLacksIsNamed) {
