@@ -12,21 +12,12 @@ import json
 import os
 import pathlib
 import sys
-import zipfile
-
-NAME = "functionals.jsonl"
 
 
 def read(folder):
     """The lines of all shards."""
-    lines = []
-    for path in sorted(folder.glob("shard_*/test.outputs/*")):
-        if path.name == NAME:
-            lines += path.read_text().splitlines()
-        elif path.name == "outputs.zip":
-            with zipfile.ZipFile(path) as archive:
-                lines += archive.read(NAME).decode().splitlines() if NAME in archive.namelist() else []
-    return [json.loads(line) for line in lines]
+    paths = sorted(folder.glob("shard_*/test.outputs/functionals.jsonl"))
+    return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
 
 
 def grouped(lines, key):
