@@ -321,4 +321,10 @@ void CheckJoins(const std::vector<Instruction>& code) {
   }
 }
 
+void CheckHazards(const Program& program) {
+  const std::vector<Instruction> code = program.Listing();
+  CheckJoins(code);
+  CheckWaitStates(program.arch(), code);
+}
+
 }  // namespace simulator

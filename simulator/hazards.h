@@ -16,6 +16,9 @@ void CheckWaitStates(const Arch& arch, const std::vector<Instruction>& code);
 // others again: they keep what was in the register. LLVM is known to put copies there.
 void CheckJoins(const std::vector<Instruction>& code);
 
+// Both, over the whole of a program.
+void CheckHazards(const Program& program);
+
 }  // namespace simulator
 
 #endif

@@ -104,9 +104,7 @@ hipError_t Report(const simulator::Fault& fault, hipError_t error) {
 // What no run may show: the lanes and the time that it takes happen to be right.
 void CheckCode(const simulator::Program& program) {
   try {
-    const std::vector<simulator::Instruction> code = program.Listing();
-    simulator::CheckJoins(code);
-    simulator::CheckWaitStates(program.arch(), code);
+    simulator::CheckHazards(program);
   } catch (const simulator::Fault& fault) {
     const auto& kernels = program.object().kernels();
     throw simulator::Fault(kernels.empty() ? "" : kernels[0].name, ": ", fault.what());

@@ -186,6 +186,16 @@ def _smoke_is_small_and_has_everything_test_impl(ctx):
 
 smoke_is_small_and_has_everything_test = unittest.make(_smoke_is_small_and_has_everything_test_impl)
 
+def _checked_pack_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    checks = [action for action in analysistest.target_actions(env) if action.mnemonic == "CodeObjectCheck"]
+    outputs = [file for action in checks for file in action.outputs.to_list()]
+    asserts.equals(env, 1, len(outputs))
+    asserts.equals(env, outputs, analysistest.target_under_test(env)[OutputGroupInfo]._validation.to_list())
+    return analysistest.end(env)
+
+checked_pack_test = analysistest.make(_checked_pack_test_impl, config_settings = _ARCH_SETTING)
+
 def _fat_tree_test_impl(ctx):
     env = analysistest.begin(ctx)
     files = analysistest.target_under_test(env)[DefaultInfo].files.to_list()
@@ -263,6 +273,7 @@ def analysis_tests(name):
     nvidia_kernel_test(name = "nvidia_kernel_test", target_under_test = kernel)
     core_serves_every_call_test(name = "core_serves_every_call_test")
     smoke_is_small_and_has_everything_test(name = "smoke_is_small_and_has_everything_test")
+    checked_pack_test(name = "checked_pack_test", target_under_test = kernel + "_pack")
     fat_tree_test(name = "fat_tree_test", target_under_test = "//:images")
     functionals_test(name = "functionals_test")
     signature_test(name = "signature_test")
@@ -276,6 +287,7 @@ def analysis_tests(name):
             "nvidia_kernel_test",
             "core_serves_every_call_test",
             "smoke_is_small_and_has_everything_test",
+            "checked_pack_test",
             "fat_tree_test",
             "functionals_test",
             "signature_test",

@@ -92,9 +92,7 @@ bool IsLess(const Tally& tally, const Tally& other) {
 
 std::string HazardOf(const simulator::Program& program) {
   try {
-    const std::vector<Instruction> code = program.Listing();
-    simulator::CheckJoins(code);
-    simulator::CheckWaitStates(program.arch(), code);
+    simulator::CheckHazards(program);
   } catch (const simulator::Fault& fault) {
     return fault.what();
   }
